@@ -129,12 +129,6 @@ impl<'py> Arguments<'py> {
         }
     }
 
-    /// Returns true if there are no positional arguments.
-    #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.positional == 0
-    }
-
     /// Returns the argument at position `index`. If there is none, and `name` is not empty, returns
     /// the keyword argument with this name. Returns `None` if there is neither.
     #[inline]

@@ -229,3 +229,31 @@ def test_all_names_what_there_is():
 
 def test_the_package_says_that_it_is_typed():
     assert (pathlib.Path(horus.__file__).parent / "py.typed").exists()
+
+
+def test_a_message_may_be_given_by_its_name(namespace):
+    """As the stubs and `help` say."""
+    subscriber = horus.Subscriber("cmd_vel", horus.CmdVel, namespace=namespace)
+    publisher = horus.Publisher("cmd_vel", horus.CmdVel, namespace=namespace)
+    topic = horus.Topic("cmd_vel", horus.CmdVel, namespace=namespace)
+    with horus.Actors("group") as actors:
+        inbox = actors.inbox()
+        for send, recv in [
+            (publisher.send, subscriber.recv),
+            (topic.send, subscriber.recv),
+            (inbox.tell, inbox.recv),
+        ]:
+            message = horus.CmdVel(linear=0.5)
+            send(message=message)
+            send(timeout=1.0, message=message)
+            send(message, timeout=1.0)
+            assert [recv(timeout=60) for _ in range(3)] == [message] * 3
+            for wrong in (
+                lambda: send(message, message=message),
+                lambda: send(),
+                lambda: send(timeout=1.0),
+                lambda: send(massage=message),
+            ):
+                with pytest.raises(TypeError):
+                    wrong()
+            assert recv() is None

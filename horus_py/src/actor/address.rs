@@ -206,11 +206,11 @@ unsafe extern "C" fn tell(
     run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.check_no_unexpected_arguments("tell", 2, &["timeout"])?;
-        if arguments.is_empty() {
+        arguments.check_no_unexpected_arguments("tell", 2, &["message", "timeout"])?;
+        let Some(message) = arguments.get(0, "message")? else {
             return Err(PyTypeError::new_err("tell() needs a message"));
-        }
-        let message = Mail::from_object(arguments.at(0));
+        };
+        let message = Mail::from_object(message);
         // SAFETY: Python keeps it for the time of the call.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         // SAFETY: Python's descriptor checked that it is of the class.

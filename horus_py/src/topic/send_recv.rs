@@ -63,11 +63,10 @@ unsafe extern "C" fn send<T: SendsMessages>(
     run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.check_no_unexpected_arguments("send", 2, &["timeout"])?;
-        if arguments.is_empty() {
+        arguments.check_no_unexpected_arguments("send", 2, &["message", "timeout"])?;
+        let Some(message) = arguments.get(0, "message")? else {
             return Err(PyTypeError::new_err("send() needs a message"));
-        }
-        let message = arguments.at(0);
+        };
         let timeout = arguments
             .get(1, "timeout")?
             .filter(|timeout| !timeout.is_none());
