@@ -356,6 +356,8 @@ async def tick(context):
         await asyncio.sleep(3600)
     finally:
         print("cancelled", flush=True)
+        await asyncio.sleep(0.01)
+        print("clean", flush=True)
 
 node = horus.Node("wait", tick=tick, shutdown=lambda: print("shutdown", flush=True))
 """
@@ -379,4 +381,5 @@ def test_the_end_of_the_program_ends_what_waits(directory, script, code):
     if code:
         process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=PATIENCE)
-    assert (output, process.returncode) == ("cancelled\nshutdown\n", code), errors
+    assert (output, process.returncode) == ("cancelled\nclean\nshutdown\n", code), errors
+    assert "never awaited" not in errors

@@ -104,7 +104,7 @@ class Ticks:
         for task in tasks:
             task.cancel("the node ends")
         try:
-            # WHY: the set of generators has no public name, and most nodes need no thread here.
+            # WHY: the set of generators has no public name, and most nodes need no more turns.
             if tasks or getattr(self._loop, "_asyncgens", True):
                 self._wait_for(self._all_ended(tasks))
         finally:
@@ -114,7 +114,11 @@ class Ticks:
     def _wait_for(self, end):
         """Runs the loop until the coroutine `end` has ended."""
         self._selector.may_wait = True
-        # WHY a thread: this one may be running an event loop already.
+        # WHY no thread, if none is needed: Python 3.12 starts none while the interpreter ends.
+        if asyncio._get_running_loop() is None:
+            self._loop.run_until_complete(end)
+            return
+        # WHY a thread: this one runs another event loop.
         last = threading.Thread(target=self._loop.run_until_complete, args=(end,))
         last.start()
         last.join()
