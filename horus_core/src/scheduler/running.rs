@@ -33,13 +33,17 @@ use crate::scheduler::watch::watched_node::WatchedNode;
 
 /// The longest time for which the end of a run waits for the last ticks of nodes.
 const LAST_TICK_TIME_MAX: Duration = Duration::from_millis(800);
+/// The longest time for which the end of a run waits until the supervisor has looked once more for
+/// an emergency stop. A supervisor that a callback does not keep busy needs 10 ms at most.
+const LAST_LOOK_TIME_MAX: Duration = Duration::from_millis(40);
 /// The shortest time that the supervisor gets to report the end of the run, even if nodes have used
 /// up [`LAST_TICK_TIME_MAX`].
 const FINAL_REPORT_TIME: Duration = Duration::from_millis(150);
 /// The longest time that a process takes to end after a termination signal, even if a node hangs.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(
-    LAST_TICK_TIME_MAX.as_millis() + FINAL_REPORT_TIME.as_millis() < SHUTDOWN_TIME_MAX.as_millis()
+    LAST_TICK_TIME_MAX.as_millis() + LAST_LOOK_TIME_MAX.as_millis() + FINAL_REPORT_TIME.as_millis()
+        < SHUTDOWN_TIME_MAX.as_millis()
 );
 /// The longest sleep of the thread that runs the scheduler, in nanoseconds. It is also the time
 /// after which the thread applies pending commands again.
@@ -393,10 +397,15 @@ impl Running {
                 .record(event.with_text(node.last_error.as_deref().unwrap_or_default()));
             self.shared.add_hanging_node(&node.name);
         }
+        // WHY: a stop that came with the end of the run was applied by no thread of a node.
+        self.shared.wait_for_last_look(LAST_LOOK_TIME_MAX);
         // In reverse order, so that a node is shut down before the nodes that it reads from.
-        if reason.is_failure() {
-            runners.iter_mut().rev().for_each(Runner::enter_safe_state);
-        }
+        let enter_safe_state = if reason.is_failure() {
+            Runner::enter_safe_state
+        } else {
+            Runner::apply_emergency_stop_at_end
+        };
+        runners.iter_mut().rev().for_each(enter_safe_state);
         runners.iter_mut().rev().for_each(Runner::shut_down);
         // WHY dropped here and not later: the supervisor still reports the events of these drops.
         runners.iter_mut().rev().for_each(Runner::drop_node);

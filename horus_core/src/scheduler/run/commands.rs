@@ -139,6 +139,12 @@ impl Commands {
         }
     }
 
+    /// Returns true if the node has to be in its safe state because of an emergency stop. Takes the
+    /// lock.
+    pub(crate) fn is_emergency_wanted(&self) -> bool {
+        self.lock().is_emergency
+    }
+
     /// Records that nothing takes a swap of the node any more. Returns the swap that was not taken,
     /// which the caller has to drop, so that it is abandoned.
     pub(crate) fn close(&self) -> Option<PendingSwap> {

@@ -29,7 +29,15 @@ pub(crate) struct RunState {
     /// The names of nodes whose last tick has not ended. The supervisor takes them from this list,
     /// and calls the safe-state callbacks of these nodes.
     left_behind: Mutex<Vec<String>>,
+    /// The progress of the last look for an emergency stop: 0 before it is requested,
+    /// [`LAST_LOOK_REQUESTED`], then [`LAST_LOOK_DONE`].
+    last_look: AtomicU64,
 }
+
+/// The value of `last_look` after the thread that ends the run has requested the look.
+const LAST_LOOK_REQUESTED: u64 = 1;
+/// The value of `last_look` after the supervisor has looked.
+const LAST_LOOK_DONE: u64 = 2;
 
 impl RunState {
     /// Returns true if the run has to stop. Costs an atomic load.
@@ -146,6 +154,35 @@ impl RunState {
             self.changed
                 .wait_timeout_while(reason, timeout, |reason| reason.is_none()),
         );
+    }
+
+    /// Requests that the supervisor looks once more for an emergency stop, and waits until it has
+    /// done so, but at most for `timeout`. The threads of nodes must have ended, so that this look
+    /// finds what they have sent.
+    pub(crate) fn wait_for_last_look(&self, timeout: Duration) {
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        self.last_look.set(LAST_LOOK_REQUESTED);
+        let is_to_wait = |_: &mut Option<StopReason>| self.last_look.get() != LAST_LOOK_DONE;
+        drop(self.changed.wait_timeout_while(reason, timeout, is_to_wait));
+    }
+
+    /// Returns true if the supervisor has to look once more for an emergency stop, and to call
+    /// [`Self::end_last_look`] then.
+    pub(crate) fn is_last_look_requested(&self) -> bool {
+        if self.last_look.get() != LAST_LOOK_REQUESTED {
+            return false;
+        }
+        // WHY the lock: the look must not begin before the request.
+        drop(self.reason.lock());
+        true
+    }
+
+    /// Records that the supervisor has looked for an emergency stop after the request.
+    pub(crate) fn end_last_look(&self) {
+        let reason = self.reason.lock();
+        self.last_look.set(LAST_LOOK_DONE);
+        drop(reason);
+        self.changed.notify_all();
     }
 
     /// Returns the reason why the run has to stop; `None` while the run continues.

@@ -108,7 +108,11 @@ impl Supervisor {
             }
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results();
+            let is_last_look = self.shared.is_last_look_requested();
             self.poll_emergency_stop(now_ns);
+            if is_last_look {
+                self.shared.end_last_look();
+            }
             self.check_safe_states(now_ns);
             self.check_groups(now_ns);
             self.poll_commands(now_ns);
@@ -230,7 +234,7 @@ impl Supervisor {
     /// Records a failure if some nodes are not in their safe state [`SAFE_STATE_ENTRY_NS_MAX`]
     /// nanoseconds after an emergency stop has begun.
     fn check_safe_states(&mut self, now_ns: u64) {
-        // WHY: a node whose thread has ended applies no command, and is shut down soon.
+        // WHY: a node whose thread has ended enters its safe state when all threads have ended.
         if self.shared.is_stopping() {
             return;
         }

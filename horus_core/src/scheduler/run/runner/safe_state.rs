@@ -101,6 +101,17 @@ impl Runner {
             || self.plan.class == NodeClass::Actors
     }
 
+    /// Makes the node enter its safe state if an emergency stop is engaged. Called when the node's
+    /// thread has ended, so that nothing applies commands any more.
+    ///
+    /// WHY not `poll_commands`: other commands, such as a swap, have no effect at the end of a run.
+    pub(crate) fn apply_emergency_stop_at_end(&mut self) {
+        if self.commands.is_emergency_wanted() {
+            self.blocked_by.is_emergency = true;
+            self.enter_safe_state();
+        }
+    }
+
     /// Ends the node's safe state, unless it is still required because of an emergency stop or
     /// missed deadlines.
     pub(super) fn leave_safe_state(&mut self) {

@@ -1,0 +1,169 @@
+//! Emergency stops that come at an inconvenient moment: every node that is to enter its safe state
+//! does so.
+
+use horus_testing as _;
+
+mod executors;
+mod private;
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use executors::{EXECUTORS, Executor, LONG, Recorded};
+use horus_core::actor::{Actor, Actors, Context as ActorContext};
+use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::prelude::*;
+use horus_core::scheduler::{
+    Context, Hertz, Node, NodeResult, Scheduler, StopReason, emergency_stop_publisher,
+};
+use private::Private;
+
+/// The calls of nodes and actors: the name of each, and the method.
+#[derive(Clone, Default)]
+struct Calls(Arc<Mutex<Vec<(String, &'static str)>>>);
+
+impl Calls {
+    fn note(&self, name: &str, call: &'static str) {
+        self.0.lock().unwrap().push((name.to_owned(), call));
+    }
+
+    /// Returns the calls of the node or actor `name`, in their order.
+    fn of(&self, name: &str) -> Vec<&'static str> {
+        let all = self.0.lock().unwrap();
+        let own = all.iter().filter(|(caller, _)| caller == name);
+        own.map(|(_, call)| *call).collect()
+    }
+}
+
+/// A node or actor that notes its calls.
+struct Motor {
+    name: String,
+    calls: Calls,
+}
+
+impl Node for Motor {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.calls.note(&self.name, "safe");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.calls.note(&self.name, "shutdown");
+        Ok(())
+    }
+}
+
+impl Actor for Motor {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut ActorContext<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.calls.note(&self.name, "safe");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.calls.note(&self.name, "shutdown");
+        Ok(())
+    }
+}
+
+/// Adds a motor to each executor, one that runs on the threads of a group, and two groups with an
+/// actor each. Returns the names of the motors, and the groups, which have to be kept.
+fn add_motors(
+    scheduler: &mut Scheduler,
+    private: &Private,
+    calls: &Calls,
+) -> (Vec<String>, Vec<Actors>) {
+    let motor = |name: &str| Motor {
+        name: name.to_owned(),
+        calls: calls.clone(),
+    };
+    let mut names = Vec::new();
+    let mut groups = Vec::new();
+    for threads in [0, 1] {
+        let name = format!("group{threads}");
+        let group = scheduler.actors(&name).threads(threads).build().unwrap();
+        let actor = format!("actor{threads}");
+        // WHY forgotten: an actor without an address ends.
+        std::mem::forget(group.options().safe_state().spawn(motor(&actor)).unwrap());
+        groups.push(group);
+        names.push(actor);
+    }
+    let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+    for executor in EXECUTORS {
+        let name = format!("{executor:?}");
+        let node = executor.runs(scheduler.node(&name), 100, &commands);
+        node.build(motor(&name)).unwrap();
+        names.push(name);
+    }
+    let node = Executor::Event.runs(scheduler.node("shared"), 100, &commands);
+    node.on_group_threads("group1")
+        .build(motor("shared"))
+        .unwrap();
+    names.push("shared".to_owned());
+    (names, groups)
+}
+
+fn engage(private: &Private) {
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(EmergencyStop::engage("test", "")).unwrap();
+}
+
+/// The ticks of a node begin an emergency stop and end the run. The threads of the other nodes see
+/// the end of the run before the supervisor sees the stop.
+#[test]
+fn a_node_that_begins_an_emergency_stop_and_ends_the_run_makes_all_others_safe() {
+    for _ in 0..5 {
+        let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+        let mut scheduler = recorded.scheduler(&private);
+        let (names, _groups) = add_motors(&mut scheduler, &private, &calls);
+        let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+        let bumper = move |context: &mut Context<'_>| {
+            publisher.send(EmergencyStop::engage("bumper", "")).unwrap();
+            context.stop();
+        };
+        scheduler
+            .node("bumper")
+            .rate(100.hz())
+            .build(bumper)
+            .unwrap();
+        assert_eq!(scheduler.run().unwrap().reason, StopReason::Requested);
+        for name in names {
+            assert_eq!(calls.of(&name), ["safe", "shutdown"], "{name}");
+        }
+        assert_eq!(recorded.count("", NodeEvent::EMERGENCY_STOP), 1);
+    }
+}
+
+/// A slow tick keeps the run from its end. The threads of the other nodes have ended when the
+/// emergency stop begins.
+#[test]
+fn an_emergency_stop_during_the_last_tick_makes_all_nodes_safe() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let (names, _groups) = add_motors(&mut scheduler, &private, &calls);
+    let (begin, begun) = channel();
+    let slow = move |_: &mut Context<'_>| {
+        begin.send(()).unwrap();
+        thread::sleep(Duration::from_millis(500));
+    };
+    scheduler.node("slow").compute().build(slow).unwrap();
+    let running = scheduler.start().unwrap();
+    begun.recv_timeout(LONG).unwrap();
+    running.handle().stop();
+    // A thread of a node sees the end of the run within 20 ms.
+    thread::sleep(Duration::from_millis(100));
+    engage(&private);
+    running.finish().unwrap();
+    for name in names {
+        assert_eq!(calls.of(&name), ["safe", "shutdown"], "{name}");
+    }
+}
