@@ -175,22 +175,30 @@ impl WatchedNode {
     }
 
     /// Adds the time since the last check to the time for which the supervisor has watched the
-    /// present tick. `busy_ns` is how long the tick has lasted by the clock.
-    fn count_watched_time(&mut self, now_ns: u64, busy_ns: u64) {
+    /// present tick. `busy_ns` is how long the tick has lasted by the clock. Returns true if the
+    /// last check has found another tick.
+    fn count_watched_time(&mut self, now_ns: u64, busy_ns: u64) -> bool {
         let began_ns = self.metrics.tick_began_ns();
-        if std::mem::replace(&mut self.watched_tick_ns, began_ns) != began_ns {
+        let is_another = std::mem::replace(&mut self.watched_tick_ns, began_ns) != began_ns;
+        if is_another {
             self.watched_ns = 0;
         }
         let from_ns = std::mem::replace(&mut self.checked_ns, now_ns).max(began_ns);
         let passed_ns = now_ns.saturating_sub(from_ns).min(WATCHED_NS_PER_CHECK_MAX);
         self.watched_ns = self.watched_ns.saturating_add(passed_ns).min(busy_ns);
+        is_another
     }
 
     /// Checks the node's present tick. Returns what has changed since the last check; `None` if
     /// nothing has.
     pub(crate) fn check_tick(&mut self, now_ns: u64) -> Option<TickFinding> {
         let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
-        self.count_watched_time(now_ns, busy_ns);
+        let is_another_tick = self.count_watched_time(now_ns, busy_ns);
+        // WHY even if the present tick has lasted too long, too: it is another fault, and the next
+        // check finds it.
+        if is_another_tick && let Some(busy_ns) = self.stuck_ns.take() {
+            return Some(TickFinding::Recovered { busy_ns });
+        }
         let lasted_ns = self.metrics.time_in_tick_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
         // WHY not `busy_ns` in both cases: it does not grow during a panic, but a tick that was
@@ -428,6 +436,26 @@ mod tests {
             is_stuck.then_some(now_ns)
         });
         assert_eq!(found, Some(110 * MS));
+    }
+
+    /// The supervisor may be late, so that it finds no time between two ticks.
+    #[test]
+    fn a_stuck_tick_right_after_another_one_is_stuck_itself_and_made_safe() {
+        let (mut watched_node, metrics) = watched_node();
+        metrics.record_tick_begin(100 * MS, 100 * MS);
+        let found = watched_node.check_tick(120 * MS);
+        assert!(matches!(found, Some(TickFinding::Stuck { .. })));
+        assert!(watched_node.claim_safe_state_call());
+        metrics.record_tick_end(100 * MS, 124 * MS);
+        metrics.record_tick_begin(125 * MS, 125 * MS);
+        let found = watched_node.check_tick(140 * MS);
+        assert!(matches!(found, Some(TickFinding::Recovered { .. })));
+        let next_ns = watched_node.next_check_ns(140 * MS);
+        assert_eq!(next_ns, 140 * MS + BUSY_CHECK_INTERVAL_NS_MIN);
+        let found = watched_node.check_tick(next_ns);
+        assert!(matches!(found, Some(TickFinding::Stuck { .. })));
+        assert!(watched_node.claim_safe_state_call());
+        assert!(watched_node.check_tick(150 * MS).is_none(), "once");
     }
 
     /// Only the time in which the supervisor runs counts: if the process was stopped, a tick gets
