@@ -353,6 +353,33 @@ fn what_was_sent_during_an_emergency_stop_is_not_fresh() {
     }
 }
 
+/// After the release nothing is sent, so only the timeout can wake the node.
+#[test]
+fn a_node_that_starts_in_an_emergency_stop_finds_a_silent_input_after_the_release() {
+    for is_shared in [false, true] {
+        let (mut scheduler, private) = Private::alone();
+        let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
+        stop.send(EmergencyStop::engage("test", "on purpose"))
+            .unwrap();
+        let _group = scheduler.actors("fleet").threads(1).build().unwrap();
+        let mut builder = scheduler.node("driver").on_miss(MissPolicy::Stop);
+        let mut input: Input<CmdVel> = builder.subscribe_with_timeout("cmd_vel", TIMEOUT).unwrap();
+        let mut builder = builder.on(input.subscriber());
+        if is_shared {
+            builder = builder.on_group_threads("fleet");
+        }
+        let tick = move |_: &mut Context<'_>| _ = input.fresh();
+        builder.build(tick).unwrap();
+        let running = scheduler.start().unwrap();
+        thread::sleep(2 * TIMEOUT);
+        assert!(!running.is_stopping(), "in an emergency stop");
+        stop.send(EmergencyStop::release("test", "over")).unwrap();
+        until("the run ends", || running.is_stopping());
+        let error = running.finish().unwrap_err().to_string();
+        assert!(error.contains("no message on 'cmd_vel'"), "{error}");
+    }
+}
+
 #[test]
 fn the_end_of_a_pause_is_no_input() {
     let private = Private::new();

@@ -291,14 +291,13 @@ impl Runner {
     }
 
     /// Returns the time, in nanoseconds, at which a pause that a policy has set for the node ends.
-    /// The time may be in the past. Returns `None` if there is no such pause, or if commands forbid
-    /// the node to tick.
+    /// The time may be in the past; it is 0 if commands forbade the node to be initialised at the
+    /// start of the run, and no longer do. Returns `None` if there is no such pause, or if commands
+    /// forbid the node to tick.
     pub(crate) fn pause_end_ns(&self) -> Option<u64> {
         match self.state {
             _ if self.blocked_by != BlockingCommands::default() => None,
-            NodeState::BackingOff { until_ns: at_ns } | NodeState::New { at_ns: at_ns @ 1.. } => {
-                Some(at_ns)
-            }
+            NodeState::BackingOff { until_ns: at_ns } | NodeState::New { at_ns } => Some(at_ns),
             _ => None,
         }
     }
