@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use executors::{EXECUTORS, Executor, LONG, Recorded};
+use executors::{EXECUTORS, Executor, LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Context as ActorContext};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, Hertz, Node, NodeResult, Scheduler, StopReason, emergency_stop_publisher,
+    Context, Health, Hertz, Node, NodeResult, RemoteScheduler, Scheduler, StopReason,
+    emergency_stop_publisher,
 };
 use private::Private;
 
@@ -166,4 +167,101 @@ fn an_emergency_stop_during_the_last_tick_makes_all_nodes_safe() {
     for name in names {
         assert_eq!(calls.of(&name), ["safe", "shutdown"], "{name}");
     }
+}
+
+/// Truncates the file of the emergency stop.
+fn truncate(private: &Private) {
+    let file = private.namespace().topics_path().join("emergency_stop");
+    let file = std::fs::File::options().write(true).open(file).unwrap();
+    file.set_len(0).unwrap();
+}
+
+/// Returns the time for which the supervisors of this process have run, in clock ticks of 10 ms.
+fn supervisor_time() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let stats =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+    let supervisors = stats.filter(|stat| stat.contains("(supervisor)"));
+    let time = supervisors.map(|stat| {
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split(' ').collect();
+        fields[12].parse::<u64>().unwrap() + fields[13].parse::<u64>().unwrap()
+    });
+    time.sum()
+}
+
+/// The file of the topic is truncated. While another publisher has it open, it cannot be opened
+/// again, and no emergency stop could be received.
+#[test]
+fn an_emergency_stop_that_cannot_be_received_counts_as_engaged() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let motor = Motor {
+        name: "motor".to_owned(),
+        calls: calls.clone(),
+    };
+    scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
+    let publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let health = || handle.metrics("motor").unwrap().health;
+    truncate(&private);
+    until("it is safe", || health() == Health::Safe);
+    until("it is an event", || {
+        recorded.count("", NodeEvent::EMERGENCY_STOP) == 1
+    });
+    let event = recorded.of("", NodeEvent::EMERGENCY_STOP).remove(0);
+    let text = "EMERGENCY STOP until 'emergency_stop' can be opened";
+    assert!(event.to_string().starts_with(text), "{event}");
+    let before = supervisor_time();
+    thread::sleep(Duration::from_millis(500));
+    let passed = supervisor_time().saturating_sub(before);
+    assert!(passed < 25, "it does not sleep: {passed} of 50 ticks");
+    assert_eq!(calls.of("motor"), ["safe"]);
+    drop(publisher);
+    until("it is over", || {
+        recorded.count("", NodeEvent::EMERGENCY_OVER) == 1
+    });
+    until("it ticks again", || health() == Health::Active);
+    engage(&private);
+    until("it is safe again", || health() == Health::Safe);
+    running.finish().unwrap();
+    assert_eq!(calls.of("motor"), ["safe", "safe", "shutdown"]);
+}
+
+/// Nobody else has the file open, so the scheduler opens it again at once, and no node stops.
+#[test]
+fn topics_of_commands_that_lose_their_memory_are_opened_again() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let motor = Motor {
+        name: "motor".to_owned(),
+        calls: calls.clone(),
+    };
+    scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
+    scheduler.name("arm");
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let health = || handle.metrics("motor").unwrap().health;
+    for (file, topic) in [
+        ("emergency_stop", "emergency_stop"),
+        (
+            "horus+schedulers+arm+commands",
+            "horus/schedulers/arm/commands",
+        ),
+    ] {
+        let file = private.namespace().topics_path().join(file);
+        let file = std::fs::File::options().write(true).open(file).unwrap();
+        file.set_len(0).unwrap();
+        let is_told = |event: &NodeEvent| event.text.as_str().starts_with(topic);
+        until("it is an event", || {
+            recorded.of("", NodeEvent::TOPIC_MOVED).iter().any(is_told)
+        });
+    }
+    assert_eq!(calls.of("motor"), [""; 0]);
+    let mut remote = RemoteScheduler::open(private.namespace(), "arm").unwrap();
+    remote.pause("motor").unwrap();
+    until("it pauses", || health() == Health::Paused);
+    engage(&private);
+    until("it is safe", || health() == Health::Safe);
+    running.finish().unwrap();
 }

@@ -1,17 +1,20 @@
 //! A publisher that a subscriber of a node cannot map for lack of memory is an event of that node,
-//! and so is it if the subscriber matches no publisher.
+//! and so is it if the subscriber matches no publisher. A publisher of the emergency stop that the
+//! scheduler cannot map stops all nodes.
 
 use horus_testing as _;
 
+mod executors;
 mod private;
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use horus_core::message::NodeEvent;
+use executors::{LONG, until};
+use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
-use horus_core::scheduler::Running;
+use horus_core::scheduler::{Health, Running, emergency_stop_publisher};
 use private::Private;
 
 /// The number of subscribers that the scheduler knows.
@@ -81,11 +84,20 @@ fn tick_until_news(
 /// Not a test: entry point of the re-executed child process, which has little memory.
 #[test]
 fn child_role() {
-    if std::env::var_os(ROLE).is_none() {
+    let Some(role) = std::env::var_os(ROLE) else {
         return;
-    }
+    };
     // SAFETY: the call takes no pointer. One heap, which is large enough.
     assert_eq!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) }, 1);
+    if role == "stop" {
+        miss_emergency_stop();
+    } else {
+        miss_publishers();
+    }
+    println!("@well");
+}
+
+fn miss_publishers() {
     let private = Private::new();
     let qos = Qos::new().capacity(CAPACITY);
     let mut scheduler = private.scheduler();
@@ -148,18 +160,87 @@ fn child_role() {
     }
     running.finish().unwrap();
     assert_eq!(news(&events), [], "nodes that end have no such events");
-    println!("@well");
+}
+
+/// A publisher of the emergency stop comes that cannot be mapped. The stop that it sends cannot be
+/// seen, so it counts as engaged from the beginning.
+fn miss_emergency_stop() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    let (sender, events) = channel();
+    scheduler.on_event(move |event| sender.send(*event).unwrap_or_default());
+    let node = scheduler.node("driver").rate(100.hz());
+    node.build(|_: &mut Context<'_>| {}).unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let health = || handle.metrics("driver").unwrap().health;
+    // Returns the texts of the next events of these kinds, which concern no node.
+    let next = |kinds: &[u8]| -> Vec<String> {
+        let end = Instant::now() + LONG;
+        let left = || end.saturating_duration_since(Instant::now());
+        let mut all = std::iter::from_fn(|| events.recv_timeout(left()).ok());
+        let next = |kind: &u8| {
+            let event = all.find(|event| event.kind == *kind && event.node.is_empty());
+            event.expect("such an event").to_string()
+        };
+        kinds.iter().map(next).collect()
+    };
+    for is_engaged in [false, true] {
+        // The publisher can map its lane, and the scheduler cannot map it, too.
+        limit_address_bytes(Some(6 << 20));
+        let qos = Qos::latched().capacity(CAPACITY / 4);
+        let mut publisher = private.publisher::<EmergencyStop>("emergency_stop", qos);
+        let kinds = [NodeEvent::EMERGENCY_STOP, NodeEvent::LANE_NOT_MAPPED];
+        let texts = next(&kinds);
+        let advice = "EMERGENCY STOP until all publishers of 'emergency_stop' can be read: \
+                      free memory, raise the limit, or end the publisher";
+        assert_eq!(texts[0], advice);
+        assert!(texts[1].contains("RLIMIT_AS"), "{texts:?}");
+        assert!(texts[1].contains("'emergency_stop'"), "{texts:?}");
+        until("it is safe", || health() == Health::Safe);
+        if is_engaged {
+            // A release from elsewhere does not tell what the other publisher has sent.
+            let mut other = emergency_stop_publisher(private.namespace()).unwrap();
+            other.send(EmergencyStop::release("other", "")).unwrap();
+            let text = next(&[NodeEvent::COMMAND]).remove(0);
+            assert!(text.contains("by other"), "{text}");
+            assert!(text.contains("cannot be read"), "{text}");
+            publisher.send(EmergencyStop::engage("bumper", "")).unwrap();
+        }
+        limit_address_bytes(None);
+        if is_engaged {
+            // Now it is known who has engaged it.
+            let text = next(&[NodeEvent::EMERGENCY_STOP]).remove(0);
+            assert!(text.contains("by bumper"), "{text}");
+            std::thread::sleep(TWO_ATTEMPTS);
+            assert_eq!(health(), Health::Safe);
+            publisher
+                .send(EmergencyStop::release("bumper", ""))
+                .unwrap();
+        }
+        next(&[NodeEvent::EMERGENCY_OVER]);
+        until("it ticks again", || health() == Health::Active);
+        // The next round needs another lane, and this one must not be free before.
+        std::mem::forget(publisher);
+    }
+    running.finish().unwrap();
 }
 
 #[test]
 fn a_node_has_an_event_each_time_it_begins_to_miss_a_publisher() {
+    run_child("publishers");
+}
+
+#[test]
+fn an_emergency_stop_that_cannot_be_read_counts_as_engaged() {
+    run_child("stop");
+}
+
+/// Runs the child process in this role, and expects that it succeeds.
+fn run_child(role: &str) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
-    let child = child
-        .env(ROLE, "small")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let child = child.env(ROLE, role).stdin(Stdio::null()).output().unwrap();
     let [output, errors] =
         [child.stdout, child.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(
@@ -201,14 +282,23 @@ fn a_node_has_an_event_each_time_it_begins_to_match_no_publisher() {
     assert_eq!(news(&events), [], "nodes that end have no such events");
 }
 
-/// Returns the kinds of the next events of a running scheduler that `kinds` lists, one at least.
-fn next_kinds(running: &mut Running, events: &Receiver<NodeEvent>, kinds: &[u8]) -> Vec<u8> {
-    let mut found: Vec<u8> = Vec::new();
-    while found.is_empty() {
+/// Returns the next events of a running scheduler whose kinds `kinds` lists, `count` at least:
+/// node, kind, text.
+fn next_events(
+    running: &mut Running,
+    events: &Receiver<NodeEvent>,
+    kinds: &[u8],
+    count: usize,
+) -> Vec<(String, u8, String)> {
+    let mut found = Vec::new();
+    while found.len() < count {
         running.run_for(Duration::from_millis(20)).unwrap();
-        let all = events.try_iter().map(|event| event.kind);
-        found.extend(all.filter(|kind| kinds.contains(kind)));
+        let all = events
+            .try_iter()
+            .filter(|event| kinds.contains(&event.kind));
+        found.extend(all.map(|event| (event.node.to_string(), event.kind, event.text.to_string())));
     }
+    found.sort();
     found
 }
 
@@ -225,14 +315,24 @@ fn a_node_has_an_event_if_its_topic_loses_its_file_or_its_namespace() {
     .unwrap();
     let mut running = scheduler.start().unwrap();
     let kinds = [NodeEvent::TOPIC_MOVED, NodeEvent::NAMESPACE_REMOVED];
+    let event = |node: &str, kind, topic: &str| (node.to_owned(), kind, topic.to_owned());
     let topics = private.namespace().topics_path();
     for _ in 0..2 {
         std::fs::remove_file(topics.join("cmd_vel")).unwrap();
-        let found = next_kinds(&mut running, &events, &kinds);
-        assert_eq!(found, [NodeEvent::TOPIC_MOVED]);
+        let found = next_events(&mut running, &events, &kinds, 1);
+        let moved = event("reader", NodeEvent::TOPIC_MOVED, "cmd_vel");
+        assert_eq!(found, [moved]);
     }
     std::fs::remove_dir_all(private.namespace().path()).unwrap();
-    let found = next_kinds(&mut running, &events, &kinds);
-    assert_eq!(found, [NodeEvent::NAMESPACE_REMOVED]);
+    let found = next_events(&mut running, &events, &kinds, 3);
+    // Those without a node are the scheduler's own topics.
+    let removed = |node, topic| event(node, NodeEvent::NAMESPACE_REMOVED, topic);
+    let commands = format!("horus/schedulers/{}/commands", running.name());
+    let all = [
+        removed("", "emergency_stop"),
+        removed("", &commands),
+        removed("reader", "cmd_vel"),
+    ];
+    assert_eq!(found, all);
     running.finish().unwrap();
 }

@@ -129,6 +129,7 @@ impl Running {
             signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
             on_event,
             is_emergency: false,
+            is_stop_sent: false,
             emergency_stop_ns: 0,
             unchecked_stop_ns: None,
             safe_state_wait_left: Duration::ZERO,

@@ -226,6 +226,10 @@ impl fmt::Display for NodeEvent {
         if !self.node.is_empty() {
             write!(f, "{}: ", self.node)?;
         }
+        // The text says itself how long the stop lasts, if no release ends it.
+        if self.kind == Self::EMERGENCY_STOP && self.text.as_str().starts_with("until ") {
+            return write!(f, "EMERGENCY STOP {}", self.text);
+        }
         let value = match self.phrase() {
             Some((what, value)) => {
                 f.write_str(what)?;

@@ -35,6 +35,12 @@ impl Subscription {
         self.watch.is_same(&other.watch)
     }
 
+    /// Returns true if the last receive call of the subscriber could not map the memory of a
+    /// publisher.
+    pub(crate) fn misses_publisher(&self) -> bool {
+        self.watch.unmapped_lane().is_some()
+    }
+
     /// Returns the kind and the text of an event if one of these changes has happened since the
     /// last call; `None` otherwise:
     ///

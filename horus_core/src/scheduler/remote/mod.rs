@@ -4,6 +4,7 @@
 //! This module imports only `api`.
 
 pub(crate) mod client;
+pub(crate) mod control_topic;
 pub(crate) mod recorder;
 pub(crate) mod scheduler_endpoints;
 pub(crate) mod scheduler_topics;

@@ -19,23 +19,25 @@
 mod tests;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::{Namespace, OpenError};
 
 use crate::message::{
     EmergencyStop, NODE_METRICS_BUCKETS, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatus,
-    SchedulerStatusHeader, ViewError,
+    SchedulerStatusHeader, Text, ViewError,
 };
 use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
 use crate::scheduler::graph::Graph;
+use crate::scheduler::remote::control_topic::ControlTopic;
 use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
 use crate::scheduler::remote::scheduler_topics::{
-    self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX,
-    STATUS_SUFFIX, SchedulerTopics,
+    self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS_SUFFIX, EMERGENCY_STOP_TOPIC,
+    EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX, SchedulerTopics,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
-use crate::topic::{Publisher, Subscriber};
+use crate::topic::{Publisher, Subscriber, WaitSet};
 use crate::value::Value;
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
@@ -58,8 +60,8 @@ pub(crate) struct SchedulerEndpoints {
     _graph: Option<Publisher<Value>>,
     lanes: Vec<BlackBoxLane>,
     events: Subscriber<NodeEvent>,
-    commands: Subscriber<NodeCommand>,
-    emergency_stop: Subscriber<EmergencyStop>,
+    commands: ControlTopic<NodeCommand>,
+    emergency_stop: ControlTopic<EmergencyStop>,
 }
 
 impl SchedulerEndpoints {
@@ -102,7 +104,11 @@ impl SchedulerEndpoints {
         let nodes = graph.nodes().len();
         // WHY the commands first: other processes send commands once they see the status, and none
         // may be lost.
-        let commands = topics.open_endpoint(COMMANDS_SUFFIX, || topics.commands().subscriber())?;
+        let commands = topics.open_endpoint(COMMANDS_SUFFIX, || {
+            let topics = topics.clone();
+            let name = topics.topic_name(COMMANDS_SUFFIX);
+            ControlTopic::open(&name, move || topics.commands().subscriber())
+        })?;
         let status = topics.open_endpoint(STATUS_SUFFIX, || topics.status(nodes).publisher())?;
         let (Some(commands), Some(status)) = (commands, status) else {
             return Ok(None);
@@ -127,10 +133,7 @@ impl SchedulerEndpoints {
             lanes,
             events,
             commands,
-            emergency_stop: scheduler_topics::open_emergency_stop_endpoint(
-                topics.namespace(),
-                |topic| topic.subscriber(),
-            )?,
+            emergency_stop: open_emergency_stop(topics.namespace())?,
         }))
     }
 
@@ -190,16 +193,57 @@ impl SchedulerEndpoints {
         &mut self.events
     }
 
-    /// Returns the subscriber that receives commands for this scheduler from other processes.
-    pub(crate) const fn commands(&mut self) -> &mut Subscriber<NodeCommand> {
+    /// Returns the topic from which commands for this scheduler are received from other processes.
+    pub(crate) const fn commands(&mut self) -> &mut ControlTopic<NodeCommand> {
         &mut self.commands
     }
 
-    /// Returns the subscriber that receives emergency stops. It also receives the last message that
-    /// was sent before the scheduler started.
-    pub(crate) const fn emergency_stop(&mut self) -> &mut Subscriber<EmergencyStop> {
+    /// Returns the topic from which emergency stops are received. The last message that was sent
+    /// before the scheduler started is received, too.
+    pub(crate) const fn emergency_stop(&mut self) -> &mut ControlTopic<EmergencyStop> {
         &mut self.emergency_stop
     }
+
+    /// Returns the topics whose messages wake the supervisor: commands and emergency stops. WHY not
+    /// the topic of events: events can wait until the next check.
+    pub(crate) fn waking_topics(&self) -> WaitSet {
+        let mut wake = WaitSet::new();
+        wake.set_spin(Duration::ZERO);
+        self.commands.add_to(&mut wake);
+        self.emergency_stop.add_to(&mut wake);
+        wake
+    }
+
+    /// Returns true if a topic of commands or emergency stops has to be opened again.
+    pub(crate) fn has_lost_topics(&self) -> bool {
+        self.commands.is_lost() || self.emergency_stop.is_lost()
+    }
+
+    /// Opens the lost topics of commands and emergency stops again. Returns the kind and the text
+    /// of an event for each. The result of [`Self::waking_topics`] must have been dropped.
+    pub(crate) fn reopen_lost_topics(&mut self) -> impl Iterator<Item = (u8, Text<128>)> + use<> {
+        let commands = self.commands.is_lost().then(|| self.commands.reopen());
+        let stop = self.emergency_stop.is_lost();
+        let stop = stop.then(|| self.emergency_stop.reopen());
+        [commands, stop].into_iter().flatten().flatten()
+    }
+
+    /// Returns the kind and the text of an event for each topic of commands or emergency stops
+    /// whose state has changed since the last call.
+    pub(crate) fn control_topic_events(&mut self) -> impl Iterator<Item = (u8, Text<128>)> + use<> {
+        let events = [self.commands.next_event(), self.emergency_stop.next_event()];
+        events.into_iter().flatten()
+    }
+}
+
+/// Opens the topic of emergency stops.
+fn open_emergency_stop(
+    namespace: &Arc<Namespace>,
+) -> Result<ControlTopic<EmergencyStop>, TopicError> {
+    let namespace = Arc::clone(namespace);
+    ControlTopic::open(EMERGENCY_STOP_TOPIC, move || {
+        scheduler_topics::open_emergency_stop_endpoint(&namespace, |topic| topic.subscriber())
+    })
 }
 
 /// Publishes the graph on the graph topic, which keeps it for later readers. Returns the publisher.

@@ -42,6 +42,8 @@ const TOPICS_CHECK_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits in one check of the nodes for the results of
 /// safe-state callbacks that run on other threads. Then it watches the other nodes again.
 const SAFE_STATE_RESULT_WAIT_MAX: Duration = Duration::from_millis(20);
+/// The time between two attempts to open a lost topic again, in nanoseconds.
+const REOPEN_PERIOD_NS: u64 = 100_000_000;
 /// The largest number of commands or events that the supervisor handles between two checks of the
 /// nodes.
 const EVENTS_PER_CHECK_MAX: usize = 1024;
@@ -63,7 +65,11 @@ pub(crate) struct Supervisor {
     /// previous ones even if this thread hangs.
     pub(crate) signals: Weak<TerminationSignals>,
     pub(crate) on_event: EventCallback,
+    /// True during an emergency stop: if one was sent, or if one may have been sent that cannot be
+    /// received.
     pub(crate) is_emergency: bool,
+    /// True if the last message about an emergency stop has engaged it.
+    pub(crate) is_stop_sent: bool,
     /// The greatest `monotonic_ns` of the emergency-stop messages that were applied; 0 if there was
     /// none.
     pub(crate) emergency_stop_ns: u64,
@@ -90,8 +96,8 @@ impl Supervisor {
         set_real_time_thread(true);
         let mut printer = Printer::default();
         let clock = Clock::kernel();
-        let (mut status_ns, mut topics_ns) = (0, 0);
-        let mut wake = self.waking_topics();
+        let (mut status_ns, mut topics_ns, mut reopen_ns) = (0, 0, 0);
+        let mut wake = self.endpoints.waking_topics();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
             if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
@@ -105,6 +111,10 @@ impl Supervisor {
                 self.topics
                     .iter_mut()
                     .for_each(LostWakeCheck::wake_for_messages);
+            }
+            if now_ns >= reopen_ns && self.endpoints.has_lost_topics() {
+                reopen_ns = now_ns.saturating_add(REOPEN_PERIOD_NS);
+                self.reopen_lost_topics(&mut wake);
             }
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results();
@@ -157,17 +167,14 @@ impl Supervisor {
         next_ns.saturating_sub(now_ns)
     }
 
-    /// Returns the topics whose messages wake the supervisor: commands and emergency stops. WHY not
-    /// the topic of events: events can wait until the next check.
-    fn waking_topics(&mut self) -> WaitSet {
-        let mut wake = WaitSet::new();
-        wake.set_spin(Duration::ZERO);
-        // Cannot fail: a wait set has room for more than two topics.
-        let _ = (
-            wake.add(self.endpoints.commands()),
-            wake.add(self.endpoints.emergency_stop()),
-        );
-        wake
+    /// Opens topics of commands and emergency stops again whose memory was lost. `wake` has the
+    /// topics whose messages wake the supervisor. WHY it is made again: it would keep the lost
+    /// files open, and would not sleep because of them.
+    fn reopen_lost_topics(&mut self, wake: &mut WaitSet) {
+        *wake = WaitSet::new();
+        let events = self.endpoints.reopen_lost_topics();
+        events.for_each(|(kind, text)| self.record_event(kind, "", 0, text.as_str()));
+        *wake = self.endpoints.waking_topics();
     }
 
     fn stop_reason_text(&self) -> String {
@@ -270,6 +277,8 @@ impl Supervisor {
             .iter_mut()
             .flat_map(WatchedNode::check_subscribers);
         events.for_each(|event| self.recorder.record(event));
+        let events = self.endpoints.control_topic_events();
+        events.for_each(|(kind, text)| self.record_event(kind, "", 0, text.as_str()));
     }
 
     /// Calls the safe-state callback of each node whose last tick has not ended although the run
@@ -364,25 +373,65 @@ impl Supervisor {
         }
     }
 
+    /// Applies the last message about an emergency stop, if there is a new one. If the scheduler
+    /// may miss messages about it, applies an emergency stop, too.
     fn poll_emergency_stop(&mut self, now_ns: u64) {
+        let topic = self.endpoints.emergency_stop();
         // WHY only the last message: only the present state of the emergency stop matters.
-        let Some(stop) = self.endpoints.emergency_stop().latest() else {
-            return;
-        };
-        let is_engaged = stop.is_engaged();
-        // WHY: a sender may be delayed between the creation of its message and `send`. WHY only
-        // releases: a stop that comes late is still wanted. 0 is a message without this time.
-        if !is_engaged && (1..self.emergency_stop_ns).contains(&stop.monotonic_ns) {
-            let sender = emergency_stop_text(&stop);
+        let (stop, obstacle) = (topic.latest(), topic.obstacle());
+        let stop = stop.filter(|stop| !self.refuse_late_release(stop));
+        if let Some(stop) = &stop {
+            // WHY at most the present time: a wrong stamp must not keep later messages from
+            // applying.
+            let sent_ns = stop.monotonic_ns.min(Clock::kernel().now_ns());
+            self.emergency_stop_ns = self.emergency_stop_ns.max(sent_ns);
+        }
+        let sender = stop.as_ref().map(emergency_stop_text);
+        let is_sent = stop.map_or(self.is_stop_sent, |stop| stop.is_engaged());
+        let is_newly_sent = !std::mem::replace(&mut self.is_stop_sent, is_sent) && is_sent;
+        let is_engaged = is_sent || obstacle.is_some();
+        let is_changed = std::mem::replace(&mut self.is_emergency, is_engaged) != is_engaged;
+        match (sender, obstacle) {
+            (Some(sender), _) if is_newly_sent => {
+                self.record_event(NodeEvent::EMERGENCY_STOP, "", 0, &sender);
+            }
+            (Some(sender), Some(_)) if !is_sent => {
+                let text = format!("emergency release, while the topic cannot be read: {sender}");
+                self.record_event(NodeEvent::COMMAND, "", 0, &text);
+            }
+            (_, Some(obstacle)) if is_changed => {
+                self.record_event(NodeEvent::EMERGENCY_STOP, "", 0, obstacle);
+            }
+            (sender, None) if is_changed => {
+                let text = sender.unwrap_or_else(|| "its topic can be read again".to_owned());
+                self.record_event(NodeEvent::EMERGENCY_OVER, "", 0, &text);
+            }
+            _ => {}
+        }
+        if is_changed {
+            self.set_emergency(is_engaged, now_ns);
+        }
+    }
+
+    /// Returns true if the message is a release that is older than the last message that was
+    /// applied, and records an event for it.
+    ///
+    /// WHY: a sender may be delayed between the creation of its message and `send`. WHY only
+    /// releases: a stop that comes late is still wanted.
+    fn refuse_late_release(&self, stop: &EmergencyStop) -> bool {
+        // 0 is a message without this time.
+        let is_late = (1..self.emergency_stop_ns).contains(&stop.monotonic_ns);
+        let is_refused = is_late && !stop.is_engaged();
+        if is_refused {
+            let sender = emergency_stop_text(stop);
             let text = format!("emergency release, older than the last message: {sender}");
-            return self.record_event(NodeEvent::COMMAND, "", 0, &text);
+            self.record_event(NodeEvent::COMMAND, "", 0, &text);
         }
-        // WHY at most the present time: a wrong stamp must not keep later messages from applying.
-        let sent_ns = stop.monotonic_ns.min(Clock::kernel().now_ns());
-        self.emergency_stop_ns = self.emergency_stop_ns.max(sent_ns);
-        if std::mem::replace(&mut self.is_emergency, is_engaged) == is_engaged {
-            return;
-        }
+        is_refused
+    }
+
+    /// Begins or ends the emergency stop of all nodes.
+    fn set_emergency(&mut self, is_engaged: bool, now_ns: u64) {
         for entry in self.shared.node_entries().iter() {
             entry
                 .commands
@@ -392,12 +441,6 @@ impl Supervisor {
         for group in &mut self.groups {
             group.set_emergency_start(is_engaged.then_some(now_ns));
         }
-        let kind = if is_engaged {
-            NodeEvent::EMERGENCY_STOP
-        } else {
-            NodeEvent::EMERGENCY_OVER
-        };
-        self.record_event(kind, "", 0, &emergency_stop_text(&stop));
         self.publish_status(now_ns);
     }
 

@@ -205,7 +205,12 @@ fn child_role() {
             park();
         }
         "obeys" => loop {
-            let command = endpoints.commands().recv_timeout(PATIENCE).unwrap();
+            let command = endpoints
+                .commands()
+                .subscriber()
+                .unwrap()
+                .recv_timeout(PATIENCE)
+                .unwrap();
             let heard = NodeEvent::new(NodeEvent::COMMAND, command.node.as_str(), now_ns());
             endpoints
                 .recorder(1)

@@ -1,0 +1,114 @@
+//! A topic from which a scheduler receives emergency stops or commands. If its memory is lost, it
+//! is opened again.
+
+use crate::message::{NodeEvent, Text};
+use crate::scheduler::api::subscription::Subscription;
+use crate::topic::error::{RecvError, TopicError};
+use crate::topic::{Payload, Subscriber, WaitSet};
+
+/// The text of an emergency stop that begins because a publisher's memory cannot be mapped.
+const UNMAPPED_TEXT: &str = "until all publishers of 'emergency_stop' can be read: free memory, \
+                             raise the limit, or end the publisher";
+/// The text of an emergency stop that begins because the topic cannot be opened again.
+const UNOPENED_TEXT: &str = "until 'emergency_stop' can be opened again: end the other programs \
+                             that have it open";
+
+/// A topic from which a scheduler receives emergency stops or commands.
+pub(crate) struct ControlTopic<T: Payload> {
+    topic: String,
+    open: Box<dyn Fn() -> Result<Subscriber<T>, TopicError> + Send>,
+    /// The subscriber, and its last reported state; `None` while the topic cannot be opened again.
+    subscriber: Option<(Subscriber<T>, Subscription)>,
+}
+
+impl<T: Payload> std::fmt::Debug for ControlTopic<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlTopic")
+            .field("topic", &self.topic)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Payload> ControlTopic<T> {
+    /// Opens the topic with `open`, which is also used to open it again.
+    pub(crate) fn open(
+        topic: &str,
+        open: impl Fn() -> Result<Subscriber<T>, TopicError> + Send + 'static,
+    ) -> Result<Self, TopicError> {
+        let subscriber = open()?;
+        let subscription = Subscription::new(topic, &subscriber);
+        Ok(Self {
+            topic: topic.to_owned(),
+            open: Box::new(open),
+            subscriber: Some((subscriber, subscription)),
+        })
+    }
+
+    /// Returns the subscriber; `None` while the topic cannot be opened again.
+    pub(crate) fn subscriber(&mut self) -> Option<&mut Subscriber<T>> {
+        self.subscriber.as_mut().map(|(subscriber, _)| subscriber)
+    }
+
+    /// Returns the next message, if there is one.
+    pub(crate) fn recv(&mut self) -> Option<T> {
+        self.subscriber()?.recv()
+    }
+
+    /// Returns the last message, if there is a new one.
+    pub(crate) fn latest(&mut self) -> Option<T> {
+        self.subscriber()?.latest()
+    }
+
+    /// Adds the topic to the wait set, unless it cannot be opened.
+    pub(crate) fn add_to(&self, wake: &mut WaitSet) {
+        if let Some((subscriber, _)) = &self.subscriber {
+            // WHY ignored: a wait set has room for the few topics of a scheduler.
+            let _ = wake.add(subscriber);
+        }
+    }
+
+    /// Returns true if nothing can be received any more, until [`Self::reopen`] has opened the
+    /// topic again.
+    pub(crate) fn is_lost(&self) -> bool {
+        let lost = |subscriber: &Subscriber<T>| {
+            matches!(subscriber.check(), Err(RecvError::RegionLost { .. }))
+        };
+        self.subscriber
+            .as_ref()
+            .is_none_or(|(subscriber, _)| lost(subscriber))
+    }
+
+    /// Opens a topic again that is lost. Returns the kind and the text of an event: a success, or
+    /// the first failure. Watches of the subscriber must have been dropped, because they keep the
+    /// lost file open.
+    pub(crate) fn reopen(&mut self) -> Option<(u8, Text<128>)> {
+        let is_new = self.subscriber.take().is_some();
+        match (self.open)() {
+            Ok(subscriber) => {
+                let subscription = Subscription::new(&self.topic, &subscriber);
+                self.subscriber = Some((subscriber, subscription));
+                Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)))
+            }
+            Err(error) => {
+                let text = || Text::format(format_args!("lost, and not opened again: {error}"));
+                is_new.then(|| (NodeEvent::FAILED, text()))
+            }
+        }
+    }
+
+    /// Returns an event if the state of the subscriber has changed since the last call, as
+    /// [`Subscription::next_event`] does.
+    pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
+        self.subscriber.as_mut()?.1.next_event()
+    }
+
+    /// Returns the text of an emergency stop if the scheduler may miss messages of the topic, so
+    /// that it does not know whether one has been sent; `None` if it receives all messages.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        match &self.subscriber {
+            None => Some(UNOPENED_TEXT),
+            Some((_, subscription)) if subscription.misses_publisher() => Some(UNMAPPED_TEXT),
+            Some(_) => None,
+        }
+    }
+}
