@@ -1,5 +1,5 @@
-//! Emergency stops that come at an inconvenient moment: every node that is to enter its safe state
-//! does so.
+//! Emergency stops, and ends of a run, that come at an inconvenient moment: every node that is to
+//! enter its safe state does so.
 
 use horus_testing as _;
 
@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use executors::{EXECUTORS, Executor, LONG, Recorded, until};
+use executors::{EXECUTORS, Executor, LONG, Recorded, ticks, until};
 use horus_core::actor::{Actor, Actors, Context as ActorContext};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
+#[cfg(feature = "async-io")]
+use horus_core::scheduler::{AsyncNode, AsyncNodeAdapter, TickFuture};
 use horus_core::scheduler::{
     Context, Health, Hertz, Node, NodeResult, RemoteScheduler, Scheduler, StopReason,
     emergency_stop_publisher,
@@ -264,4 +266,72 @@ fn topics_of_commands_that_lose_their_memory_are_opened_again() {
     engage(&private);
     until("it is safe", || health() == Health::Safe);
     running.finish().unwrap();
+}
+
+/// An async node that notes its calls, and whose ticks may wait for ever.
+#[cfg(feature = "async-io")]
+struct AsyncMotor(Motor, bool);
+
+#[cfg(feature = "async-io")]
+impl AsyncNode for AsyncMotor {
+    fn tick<'a>(&'a mut self, _: &'a mut Context<'_>) -> TickFuture<'a> {
+        if self.1 {
+            Box::pin(std::future::pending())
+        } else {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    fn enter_safe_state(&mut self) {
+        Node::enter_safe_state(&mut self.0);
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        Node::shutdown(&mut self.0)
+    }
+}
+
+/// The tick that hangs uses up the time for the last ticks.
+#[cfg(feature = "async-io")]
+#[test]
+fn a_node_that_hangs_does_not_keep_async_nodes_from_their_safe_states() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let (begin, begun) = channel();
+    let (end, is_over) = channel::<()>();
+    let hang = move |_: &mut Context<'_>| {
+        begin.send(()).unwrap();
+        is_over.recv().unwrap_err();
+    };
+    scheduler.node("hangs").rate(100.hz()).build(hang).unwrap();
+    let names = ["waits", "ticks"];
+    for name in names {
+        let motor = Motor {
+            name: name.to_owned(),
+            calls: calls.clone(),
+        };
+        let node = AsyncNodeAdapter::new(AsyncMotor(motor, name == "waits"));
+        scheduler
+            .node(name)
+            .async_io()
+            .rate(100.hz())
+            .build(node)
+            .unwrap();
+    }
+    let running = scheduler.start().unwrap();
+    begun.recv_timeout(LONG).unwrap();
+    until("the other one ticks", || {
+        ticks(&running.handle(), "ticks") > 2
+    });
+    running.handle().stop();
+    let report = running.finish().unwrap_err().into_report().unwrap();
+    let hanging = report.nodes.iter().filter(|node| node.last_error.is_some());
+    let hanging: Vec<_> = hanging.map(|node| node.name.as_str()).collect();
+    assert_eq!(hanging, ["hangs", "waits"], "{report}");
+    let waiting = report.node("waits").unwrap().last_error.as_deref().unwrap();
+    assert!(waiting.contains("the tick was dropped"), "{waiting}");
+    for name in names {
+        assert_eq!(calls.of(name), ["safe", "shutdown"], "{name}");
+    }
+    drop(end);
 }

@@ -345,6 +345,11 @@ impl Workers {
         self.bells.iter().for_each(|bell| bell.notify());
         self.actors.iter().for_each(ActorThreads::wake);
         self.shared.wake();
+        // WHY before the other threads are waited for: a node that hangs uses up the time.
+        #[cfg(feature = "async-io")]
+        if let Some(async_io) = &self.async_io {
+            async_io.begin_end(time);
+        }
         for thread in self.threads.drain(..) {
             match thread.end(time) {
                 Ok(mut ended) => runners.append(&mut ended),

@@ -352,14 +352,19 @@ impl AsyncIoThread {
         })
     }
 
-    /// Ends the tasks. Drops ticks that have not ended shortly before `time` is over. Returns the
-    /// runners of the nodes. If a tick blocks the thread, runners are missing, and the reports of
-    /// their nodes are returned instead.
-    pub(crate) fn finish(self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
+    /// Requests the end of the tasks. Ticks that have not ended shortly before `time` is over are
+    /// dropped then. Does not wait.
+    pub(crate) fn begin_end(&self, time: &mut WaitTime) {
         let deadline = Instant::now() + time.left();
         let drop_at = deadline.checked_sub(TICK_DROP_MARGIN).unwrap_or(deadline);
         self.end
             .send_replace(Some(time::Instant::from_std(drop_at)));
+    }
+
+    /// Waits until the tasks have ended, or until `time` is over. Returns the runners of the nodes.
+    /// If a tick blocks the thread, runners are missing, and the reports of their nodes are
+    /// returned instead. [`Self::begin_end`] must have been called.
+    pub(crate) fn finish(self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
         self.thread.join(time);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let runners = std::mem::take(&mut *ended);
@@ -374,26 +379,31 @@ impl AsyncIoThread {
     }
 }
 
-/// Runs the tasks until all have ended. When a task ends, moves the runner of its node to `ended`.
+/// Runs the tasks until all have ended. When a task ends, moves the runner of its node to `ended`,
+/// so that a tick that blocks the thread does not keep the nodes whose tasks have ended.
 fn run_tasks(
     runtime: Runtime,
     tasks: Vec<AsyncTask>,
     shared: &Arc<RunState>,
     end: &watch::Receiver<TickDropDeadline>,
-    ended: &Mutex<Vec<Runner>>,
+    ended: &Arc<Mutex<Vec<Runner>>>,
 ) {
     let _marked = ThreadNodesGuard::register(tasks.iter().map(|task| &task.runner));
     let local = LocalSet::new();
-    let start =
-        |task: AsyncTask| local.spawn_local(task.run_until_stop(Arc::clone(shared), end.clone()));
+    let start = |task: AsyncTask| {
+        let running = task.run_until_stop(Arc::clone(shared), end.clone());
+        let ended = Arc::clone(ended);
+        local.spawn_local(async move {
+            let runner = running.await;
+            let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            ended.push(runner);
+        })
+    };
     let running: Vec<_> = tasks.into_iter().map(start).collect();
     local.block_on(&runtime, async {
         for task in running {
-            let runner = task.await;
-            ended
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .extend(runner);
+            // WHY ignored: a task that has panicked has no runner, and its node is left behind.
+            let _ = task.await;
         }
     });
     // This also ends tasks that nodes have spawned. Blocking calls of nodes are not waited for.
