@@ -3,14 +3,19 @@
 
 use horus_testing as _;
 
+mod actors;
 mod executors;
 mod private;
 
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use actors::{Child, End, exit, namespace_in, private_dir, role, say};
 use executors::{EXECUTORS, Executor, LONG, Recorded, ticks, until};
 use horus_core::actor::{Actor, Actors, Context as ActorContext};
 use horus_core::message::{EmergencyStop, NodeEvent};
@@ -18,8 +23,8 @@ use horus_core::prelude::*;
 #[cfg(feature = "async-io")]
 use horus_core::scheduler::{AsyncNode, AsyncNodeAdapter, TickFuture};
 use horus_core::scheduler::{
-    Context, Health, Hertz, Node, NodeResult, RemoteScheduler, Scheduler, StopReason,
-    emergency_stop_publisher,
+    Context, FailurePolicy, Health, Hertz, Node, NodeResult, RemoteScheduler, Scheduler,
+    StopReason, emergency_stop_publisher,
 };
 use private::Private;
 
@@ -334,4 +339,72 @@ fn a_node_that_hangs_does_not_keep_async_nodes_from_their_safe_states() {
         assert_eq!(calls.of(name), ["safe", "shutdown"], "{name}");
     }
     drop(end);
+}
+
+/// Not a test: entry point of the re-executed child process; does nothing without a role.
+#[test]
+fn child_role() {
+    if let Some((_, dir)) = role() {
+        fill_stderr(&dir);
+    }
+}
+
+/// A node that says when it enters its safe state.
+struct Speaker;
+
+impl Node for Speaker {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        say("safe");
+    }
+}
+
+/// Runs nodes whose failures are printed to stderr, until a signal comes.
+fn fill_stderr(dir: &Path) {
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(&namespace_in(dir));
+    scheduler.stop_on_signals();
+    scheduler
+        .node("speaker")
+        .rate(100.hz())
+        .build(Speaker)
+        .unwrap();
+    for number in 0..20 {
+        let node = scheduler.node(&format!("fails {number}")).rate(100.hz());
+        let fail = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
+        let node = node.failure_policy(FailurePolicy::Ignore);
+        node.build(fail).unwrap();
+    }
+    exit(scheduler.run());
+}
+
+/// By default, events are printed to stderr. The pipe behind it is full, and nobody reads it.
+#[test]
+fn a_full_stderr_keeps_no_node_from_its_safe_state_and_no_signal_from_the_run() {
+    let dir = private_dir();
+    let mut child = Child::spawn_with("fill stderr", dir.path(), |command| {
+        command.stderr(Stdio::piped());
+    });
+    let stderr = child.stderr();
+    let bytes = 4096;
+    // SAFETY: the call takes no pointer.
+    let set = unsafe { libc::fcntl(stderr.as_raw_fd(), libc::F_SETPIPE_SZ, bytes) };
+    assert_eq!(set, bytes);
+    until("it is full", || {
+        let mut waiting = 0;
+        // SAFETY: the number is valid for the write.
+        let asked = unsafe { libc::ioctl(stderr.as_raw_fd(), libc::FIONREAD, &raw mut waiting) };
+        assert_eq!(asked, 0);
+        waiting > bytes - 100
+    });
+    thread::sleep(Duration::from_millis(300));
+    let mut publisher = emergency_stop_publisher(&namespace_in(dir.path())).unwrap();
+    publisher.send(EmergencyStop::engage("test", "")).unwrap();
+    child.await_word("safe");
+    child.signal(libc::SIGTERM);
+    child.await_word("over 143");
+    assert_eq!(child.wait(), End::Code(143));
 }

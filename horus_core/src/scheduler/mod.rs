@@ -77,8 +77,7 @@ use run::run_state::RunState;
 use run::runner::Runner;
 use watch::supervisor::EventCallback;
 
-use crate::log;
-use crate::message::{DiagnosticStatus, NodeEvent, Text};
+use crate::message::NodeEvent;
 use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
 use crate::topic::error::TopicError;
@@ -96,7 +95,8 @@ pub struct Scheduler {
     cores: usize,
     compute_threads: Option<usize>,
     main_rate: Rate,
-    on_event: EventCallback,
+    /// The callback that receives the events; `None` if they are logged or printed.
+    on_event: Option<EventCallback>,
     /// The namespace in which the endpoints of the nodes are created; `None` means the namespace
     /// that the environment variables name.
     namespace: Option<Arc<Namespace>>,
@@ -130,7 +130,7 @@ impl Scheduler {
             cores: highest_cpu_plus_one(),
             compute_threads: None,
             main_rate: Rate::hz(DEFAULT_MAIN_RATE_HZ),
-            on_event: Box::new(print_unless_ok),
+            on_event: None,
             name: program_name(),
             stops_on_signals: false,
             namespace: None,
@@ -263,10 +263,14 @@ impl Scheduler {
 
     /// Sets the callback that receives the events of nodes. The supervisor's thread calls it within
     /// some milliseconds of the event. Default: events whose level is not OK are logged if the
-    /// process has opened its log ([`crate::log`]), and printed to stderr otherwise. In either
-    /// case, all events are also recorded in the [`black_box`].
+    /// process has opened its log ([`crate::log`]), and printed to stderr otherwise, by a thread of
+    /// their own: if the program that reads stderr is slow, lines are left out, and the next line
+    /// has their number. In any case, all events are also recorded in the [`black_box`].
+    ///
+    /// A callback must return soon. Until it returns, the supervisor watches no node, and applies
+    /// neither commands nor emergency stops.
     pub fn on_event(&mut self, report: impl FnMut(&NodeEvent) + Send + 'static) {
-        self.on_event = Box::new(report);
+        self.on_event = Some(Box::new(report));
     }
 
     /// Sets the rate at which nodes without a rate run. Default: 100 Hz.
@@ -420,32 +424,6 @@ impl Default for Scheduler {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Logs an event whose level is not OK. If this process has no log, prints the event to stderr.
-/// Ignores events whose level is OK.
-fn print_unless_ok(event: &NodeEvent) {
-    let level = match event.level {
-        DiagnosticStatus::OK => return,
-        DiagnosticStatus::ERROR => log::Level::Error,
-        _ => log::Level::Warn,
-    };
-    if !log::is_open() {
-        log::stderr::print_warning(format_args!("{event}"));
-        return;
-    }
-    let node = event.node.as_str();
-    let entry = log::LogEntry {
-        node,
-        target: "horus::scheduler",
-        ..log::LogEntry::new(level)
-    };
-    // WHY without the node: the line names it already.
-    let event = NodeEvent {
-        node: Text::EMPTY,
-        ..*event
-    };
-    log::write(&entry, format_args!("{event}"));
 }
 
 /// Returns the file name of the running program, without the file's extension.

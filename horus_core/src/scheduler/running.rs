@@ -10,6 +10,7 @@ use horus_shm::internals::termination::TerminationSignals;
 use horus_shm::internals::{RemainingThreads, remaining_threads};
 
 use super::Scheduler;
+use crate::log::Printer;
 use crate::message::NodeEvent;
 use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::plan::NodeClass;
@@ -128,6 +129,7 @@ impl Running {
             endpoints,
             signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
             on_event,
+            printer: Printer::default(),
             is_emergency: false,
             is_stop_sent: false,
             emergency_stop_ns: 0,

@@ -3,6 +3,7 @@
 //!
 //! This module imports `api`, `remote` and `run`.
 
+mod event_printer;
 pub(crate) mod lost_wake_check;
 pub(crate) mod supervisor;
 pub(crate) mod watched_group;

@@ -19,6 +19,7 @@ use crate::scheduler::remote::scheduler_endpoints::SchedulerEndpoints;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::watch::event_printer::print_unless_ok;
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
 use crate::scheduler::watch::watched_group::{NAMED_MAX, SAFE_STATE_ENTRY_NS_MAX, WatchedGroup};
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
@@ -64,7 +65,9 @@ pub(crate) struct Supervisor {
     /// The handlers of termination signals. WHY weak: the run owns the handlers, and restores the
     /// previous ones even if this thread hangs.
     pub(crate) signals: Weak<TerminationSignals>,
-    pub(crate) on_event: EventCallback,
+    /// The callback that receives the events; `None` if they are logged or printed.
+    pub(crate) on_event: Option<EventCallback>,
+    pub(crate) printer: Printer,
     /// True during an emergency stop: if one was sent, or if one may have been sent that cannot be
     /// received.
     pub(crate) is_emergency: bool,
@@ -94,7 +97,6 @@ impl Supervisor {
     pub(crate) fn run(mut self) {
         // WHY: the reader of stderr must not keep this thread from watching the nodes.
         set_real_time_thread(true);
-        let mut printer = Printer::default();
         let clock = Clock::kernel();
         let (mut status_ns, mut topics_ns, mut reopen_ns) = (0, 0, 0);
         let mut wake = self.endpoints.waking_topics();
@@ -127,7 +129,7 @@ impl Supervisor {
             self.check_groups(now_ns);
             self.poll_commands(now_ns);
             self.report_events();
-            printer.start_if_needed();
+            self.printer.start_if_needed();
             if now_ns >= status_ns {
                 status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
                 self.publish_status(now_ns);
@@ -492,6 +494,7 @@ impl Supervisor {
             endpoints,
             nodes,
             on_event,
+            printer,
             ..
         } = self;
         for _ in 0..EVENTS_PER_CHECK_MAX {
@@ -500,10 +503,14 @@ impl Supervisor {
             };
             let node = nodes.iter_mut().find(|node| event.node == *node.name());
             node.into_iter().for_each(|node| node.record_event(&event));
-            if catch_panic(|| on_event(&event)).is_err() {
+            let Some(callback) = on_event else {
+                print_unless_ok(&event, printer);
+                continue;
+            };
+            if catch_panic(|| callback(&event)).is_err() {
                 // WHY it is not called again: the panic hook has reported the panic, and the
                 // callback may be broken.
-                catch_panic_in_drop(std::mem::replace(on_event, Box::new(|_| {})));
+                catch_panic_in_drop(std::mem::replace(callback, Box::new(|_| {})));
             }
         }
     }
