@@ -2,6 +2,7 @@
 
 use horus_testing as _;
 
+mod executors;
 mod private;
 
 use std::fs;
@@ -10,7 +11,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::message::monotonic_now_ns;
+use executors::{Recorded, until};
+use horus_core::message::{NodeEvent, monotonic_now_ns};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
     Context, FailurePolicy, Health, Hertz, Node, NodeClass, NodeResult, Report, StopReason,
@@ -436,5 +438,66 @@ fn a_node_whose_topics_fall_silent_is_restarted() {
         initialised.recv_timeout(PATIENCE).unwrap();
         let report = running.finish().unwrap();
         assert_eq!(ticks(&report, "driver"), 1);
+    }
+}
+
+/// Returns the time for which the threads of this process whose names begin with `name` have run,
+/// in clock ticks of 10 ms.
+fn time_of_threads(name: &str) -> u64 {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    let stats = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
+    let own = stats.filter(|stat| stat.contains(&format!("({name}")));
+    let time = own.map(|stat| {
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split(' ').collect();
+        fields[12].parse::<u64>().unwrap() + fields[13].parse::<u64>().unwrap()
+    });
+    time.sum()
+}
+
+/// The file of a topic is truncated, so that nothing can be received from it any more.
+#[test]
+fn a_node_whose_topic_has_lost_its_memory_ticks_once_more_and_then_only_for_others() {
+    for is_shared in [false, true] {
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
+        let _group = scheduler.actors("reading").threads(1).build().unwrap();
+        let mut lost: Subscriber<CmdVel> = private.subscriber("lost", Qos::new());
+        let mut good: Subscriber<CmdVel> = private.subscriber("good", Qos::new());
+        let mut reader = scheduler.node("reader").on(&lost).on(&good);
+        if is_shared {
+            reader = reader.on_group_threads("reading");
+        }
+        let received = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&received);
+        let tick = move |_: &mut Context<'_>| {
+            assert!(lost.recv().is_none());
+            let all = good.try_iter().count() as u64;
+            count.fetch_add(all, Ordering::Relaxed);
+        };
+        reader.build(tick).unwrap();
+        let running = scheduler.start().unwrap();
+        let handle = running.handle();
+        let ticks = || handle.metrics("reader").unwrap().ticks;
+        let file = private.namespace().topics_path().join("lost");
+        let file = fs::File::options().write(true).open(file).unwrap();
+        file.set_len(0).unwrap();
+        until("it is an event", || {
+            recorded.count("reader", NodeEvent::FAILED) == 1
+        });
+        let event = recorded.of("reader", NodeEvent::FAILED).remove(0);
+        let text = "reader: failed: it receives nothing any more";
+        assert!(event.to_string().starts_with(text), "{event}");
+        assert!(event.text.as_str().ends_with("topic 'lost'"), "{event}");
+        let before = time_of_threads("read");
+        thread::sleep(Duration::from_millis(500));
+        let passed = time_of_threads("read").saturating_sub(before);
+        assert!(passed < 25, "shared {is_shared}: {passed} of 50 ticks");
+        assert_eq!(ticks(), 1, "shared: {is_shared}");
+        let mut publisher: Publisher<CmdVel> = private.publisher("good", Qos::new());
+        publisher.send(CmdVel::default()).unwrap();
+        until("the other topic wakes it", || {
+            received.load(Ordering::Relaxed) == 1
+        });
+        running.finish().unwrap();
     }
 }

@@ -350,6 +350,14 @@ impl WaitSet {
         self.len() < before
     }
 
+    /// Removes the topics whose memory is lost. They would always be ready.
+    pub(crate) fn remove_lost(&mut self) {
+        while let Some(at) = self.watches.iter().position(Watch::is_lost) {
+            self.topics.remove(at);
+            self.watches.remove(at);
+        }
+    }
+
     /// Returns the number of topics and timers in the set.
     #[must_use]
     pub const fn len(&self) -> usize {

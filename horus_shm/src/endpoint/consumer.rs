@@ -1,6 +1,7 @@
 //! Typed consumers: the receiving ends of rings, for messages of one Rust type.
 
 mod alarm;
+mod health;
 mod raw;
 mod watch;
 
@@ -11,9 +12,10 @@ use std::mem::MaybeUninit;
 use bytemuck::Pod;
 
 pub use alarm::Alarm;
+pub use health::LaneWatch;
 pub(crate) use raw::PrivateCopies;
 pub use raw::{Key, RawConsumer, ReadMode, ReadStats};
-pub use watch::{LaneWatch, Watch};
+pub use watch::Watch;
 
 use crate::endpoint::publisher_progress::PublisherProgress;
 use crate::file::error::{OpenError, RecvError};

@@ -17,6 +17,7 @@ pub(crate) struct Subscription {
     /// Number of moves of the subscriber to another file of its topic that have been reported.
     moves: u64,
     is_namespace_removed: bool,
+    is_lost: bool,
 }
 
 impl Subscription {
@@ -28,6 +29,7 @@ impl Subscription {
             matches_none: false,
             moves: 0,
             is_namespace_removed: false,
+            is_lost: false,
         }
     }
 
@@ -47,12 +49,26 @@ impl Subscription {
     /// * The subscriber has failed to map a publisher's memory, or has mapped all that was missing.
     /// * It has become incompatible with all live publishers, or is no longer incompatible.
     /// * It has moved to another file of its topic, or its namespace was removed.
+    /// * The memory of its topic is lost, so that it can never receive again.
     ///
     /// Each call returns one event. If several changes have happened, the next calls return them.
     pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
         self.mapping_event()
             .or_else(|| self.compatibility_event())
             .or_else(|| self.file_event())
+            .or_else(|| self.loss_event())
+    }
+
+    fn loss_event(&mut self) -> Option<(u8, Text<128>)> {
+        if self.is_lost || !self.watch.is_lost() {
+            return None;
+        }
+        self.is_lost = true;
+        let text = Text::format(format_args!(
+            "it receives nothing any more: a file was truncated, or descriptors closed: topic '{}'",
+            self.topic
+        ));
+        Some((NodeEvent::FAILED, text))
     }
 
     fn file_event(&mut self) -> Option<(u8, Text<128>)> {

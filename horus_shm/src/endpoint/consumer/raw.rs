@@ -21,10 +21,11 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::{self, ConsumerHealth, ConsumerProgress};
+use super::health::ConsumerHealth;
+use super::watch::{self, ConsumerProgress};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::MismatchedPublisher;
-use crate::file::error::{OpenError, RecvError};
+use crate::file::error::{OpenError, RecvError, UnusableReason};
 use crate::file::extent::Extent;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::cancel::NoCancelGuard;
@@ -433,8 +434,10 @@ impl RawConsumer {
     fn check_health(&mut self) -> bool {
         let _uncancelled = NoCancelGuard::new();
         let checked = self.segment.check_health();
-        if let Ok(seen_epoch) = checked {
-            self.note_epoch(seen_epoch);
+        match checked {
+            Ok(seen_epoch) => self.note_epoch(seen_epoch),
+            Err(UnusableReason::RegionLost) => self.progress.set_lost(),
+            Err(UnusableReason::Forked) => {}
         }
         checked.is_ok()
     }

@@ -4,10 +4,11 @@
 
 use std::iter;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use super::alarm;
+use super::health::{ConsumerHealth, LaneWatch};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{LaneNotMapped, OpenError};
@@ -57,24 +58,6 @@ pub(crate) struct ConsumerProgress {
     checked_epoch: AtomicU64,
     /// Held for the memory behind `readers`.
     memory: Arc<BlockMemory>,
-}
-
-/// The part of a consumer's state that stays the same when the consumer moves to another topic
-/// file.
-#[derive(Debug, Default)]
-pub(crate) struct ConsumerHealth {
-    /// Not 0 after the consumer has been dropped.
-    closed: AtomicU64,
-    /// The error of a lane that cannot be mapped, so that the consumer misses its messages; `None`
-    /// if there is no such lane.
-    unmapped: Mutex<Option<LaneNotMapped>>,
-    /// The reason why the consumer matches no live publisher, and one of these publishers. `None`
-    /// if the consumer matches a live publisher, or if there is none.
-    mismatch: Mutex<Option<(Mismatch, Option<Box<MismatchedPublisher>>)>>,
-    /// Number of times that the consumer has moved to another topic file.
-    moves: AtomicU64,
-    /// Not 0 if the consumer has found that its namespace (the directory of its topic) was removed.
-    namespace_removed: AtomicU64,
 }
 
 /// The memory that contains the block of a consumer. This value keeps the memory alive.
@@ -224,6 +207,12 @@ impl ConsumerProgress {
         self.health.namespace_removed.set(1);
     }
 
+    /// Records that the consumer has found that the memory of its topic is lost; watches report it.
+    pub(super) fn set_lost(&self) {
+        // Relaxed: for people.
+        self.health.lost.set(1);
+    }
+
     /// Returns true if the consumer has moved from this file to another one.
     pub(super) fn has_moved(&self) -> bool {
         self.next.get().is_some()
@@ -339,6 +328,14 @@ impl Watch {
                 .map(|seen| checked_epoch.set(seen))
         };
         checked_epoch.get() == fault::epoch() || checked().is_ok()
+    }
+
+    /// Returns true if the consumer can never receive again, because the topic's memory is lost:
+    /// its file was truncated, or the program closed descriptors of this library. Costs two relaxed
+    /// loads, unless some memory was lost since the last call.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        !self.is_usable() && !self.is_forked()
     }
 
     /// Makes this watch refer to the topic file that its consumer reads now. Does nothing if the
@@ -504,9 +501,7 @@ impl Watch {
     /// lanes are mapped.
     #[must_use]
     pub fn lane_watch(&self) -> LaneWatch {
-        LaneWatch {
-            health: Arc::downgrade(&self.progress.health),
-        }
+        LaneWatch::new(&self.progress.health)
     }
 
     /// Returns the block and the cursors of the watched consumer.
@@ -518,83 +513,5 @@ impl Watch {
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment
-    }
-}
-
-/// Reports whether a [`RawConsumer`](crate::RawConsumer) misses messages because it cannot map a
-/// publisher's lane, and whether it matches no live publisher.
-///
-/// It is `Send` and `Sync`. It keeps neither the consumer nor the topic open.
-#[derive(Debug, Clone)]
-pub struct LaneWatch {
-    health: Weak<ConsumerHealth>,
-}
-
-impl LaneWatch {
-    /// Returns the error of a lane that the consumer could not map in its last receive call; `None`
-    /// if there is no such lane, or if the consumer has been dropped. Takes a lock that the
-    /// consumer takes only when the error changes.
-    #[must_use]
-    pub fn unmapped_lane(&self) -> Option<LaneNotMapped> {
-        let health = self.health.upgrade()?;
-        *health
-            .unmapped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the reason why the consumer matches no live publisher, as found by its last receive
-    /// call that searched for publishers. Returns `None` if it matches one, if there is no
-    /// publisher, or if the consumer has been dropped.
-    #[must_use]
-    pub fn mismatch(&self) -> Option<Mismatch> {
-        let health = self.health.upgrade()?;
-        let mismatch = health.mismatch.lock();
-        let mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
-        mismatch.as_ref().map(|(cause, _)| *cause)
-    }
-
-    /// Returns a publisher that did not match when [`Self::mismatch`] became what it is, with the
-    /// types of both sides. Returns `None` if the consumer matches a publisher, or if the publisher
-    /// could not be found any more.
-    #[must_use]
-    pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
-        let health = self.health.upgrade()?;
-        let mismatch = health.mismatch.lock();
-        let mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
-        mismatch.as_ref()?.1.as_deref().cloned()
-    }
-
-    /// Returns the number of times that the consumer has moved to another file because its own file
-    /// had lost the topic's name.
-    #[must_use]
-    pub fn moves(&self) -> u64 {
-        // Relaxed: for people.
-        let health = self.health.upgrade();
-        health.map_or(0, |health| health.moves.get())
-    }
-
-    /// Returns true if the consumer has found that the namespace of its topic was removed or
-    /// replaced.
-    #[must_use]
-    pub fn is_namespace_removed(&self) -> bool {
-        // Relaxed: for people.
-        let health = self.health.upgrade();
-        health.is_some_and(|health| health.namespace_removed.get() != 0)
-    }
-
-    /// Returns true if the watched consumer has been dropped.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        // Relaxed: nothing is read because of it.
-        self.health
-            .upgrade()
-            .is_none_or(|health| health.closed.get() != 0)
-    }
-
-    /// Returns true if `self` and `other` watch the same consumer.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        Weak::ptr_eq(&self.health, &other.health)
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn pause_until(end_ns: u64, now_ns: u64) -> Duration {
 }
 
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate. Returns when the
-/// run has to stop, or when the node's subscribers are closed.
+/// run has to stop, or when the node's subscribers are closed. A topic that has lost its memory
+/// makes the node tick once more.
 ///
 /// The thread sleeps until there are messages or `bell` is notified. `bell` is notified after each
 /// command, at the end of the run, and, if a wake was lost, by the supervisor.
@@ -98,6 +99,8 @@ pub(crate) fn run_event_node(
             }
             let ticks = runner.tick_count();
             let (_, after) = runner.run_turn(clock, due_ns, now_ns);
+            // WHY after a tick: it has shown the error to the node.
+            wake.remove_lost();
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
             if after == AfterTurn::Continue && runner.tick_count() == ticks {
                 shared.wait_for_stop(BLOCKED_NODE_PAUSE);

@@ -1,0 +1,122 @@
+//! The state of a consumer that watches report to people: whether it can receive, and from whom.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::file::counters::MismatchedPublisher;
+use crate::file::error::LaneNotMapped;
+use crate::file::match_settings::Mismatch;
+use crate::protocol::sync::Word;
+
+/// The part of a consumer's state that stays the same when the consumer moves to another topic
+/// file.
+#[derive(Debug, Default)]
+pub(crate) struct ConsumerHealth {
+    /// Not 0 after the consumer has been dropped.
+    pub(super) closed: AtomicU64,
+    /// The error of a lane that cannot be mapped, so that the consumer misses its messages; `None`
+    /// if there is no such lane.
+    pub(super) unmapped: Mutex<Option<LaneNotMapped>>,
+    /// The reason why the consumer matches no live publisher, and one of these publishers. `None`
+    /// if the consumer matches a live publisher, or if there is none.
+    pub(super) mismatch: Mutex<Option<(Mismatch, Option<Box<MismatchedPublisher>>)>>,
+    /// Number of times that the consumer has moved to another topic file.
+    pub(super) moves: AtomicU64,
+    /// Not 0 if the consumer has found that its namespace (the directory of its topic) was removed.
+    pub(super) namespace_removed: AtomicU64,
+    /// Not 0 if the consumer has found that the memory of its topic is lost.
+    pub(super) lost: AtomicU64,
+}
+
+/// Reports whether a [`RawConsumer`](crate::RawConsumer) misses messages because it cannot map a
+/// publisher's lane, and whether it matches no live publisher.
+///
+/// It is `Send` and `Sync`. It keeps neither the consumer nor the topic open.
+#[derive(Debug, Clone)]
+pub struct LaneWatch {
+    health: Weak<ConsumerHealth>,
+}
+
+impl LaneWatch {
+    pub(super) fn new(health: &Arc<ConsumerHealth>) -> Self {
+        let health = Arc::downgrade(health);
+        Self { health }
+    }
+
+    /// Returns the error of a lane that the consumer could not map in its last receive call; `None`
+    /// if there is no such lane, or if the consumer has been dropped. Takes a lock that the
+    /// consumer takes only when the error changes.
+    #[must_use]
+    pub fn unmapped_lane(&self) -> Option<LaneNotMapped> {
+        let health = self.health.upgrade()?;
+        *health
+            .unmapped
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the reason why the consumer matches no live publisher, as found by its last receive
+    /// call that searched for publishers. Returns `None` if it matches one, if there is no
+    /// publisher, or if the consumer has been dropped.
+    #[must_use]
+    pub fn mismatch(&self) -> Option<Mismatch> {
+        let health = self.health.upgrade()?;
+        let mismatch = health.mismatch.lock();
+        let mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
+        mismatch.as_ref().map(|(cause, _)| *cause)
+    }
+
+    /// Returns a publisher that did not match when [`Self::mismatch`] became what it is, with the
+    /// types of both sides. Returns `None` if the consumer matches a publisher, or if the publisher
+    /// could not be found any more.
+    #[must_use]
+    pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
+        let health = self.health.upgrade()?;
+        let mismatch = health.mismatch.lock();
+        let mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
+        mismatch.as_ref()?.1.as_deref().cloned()
+    }
+
+    /// Returns the number of times that the consumer has moved to another file because its own file
+    /// had lost the topic's name.
+    #[must_use]
+    pub fn moves(&self) -> u64 {
+        // Relaxed: for people.
+        let health = self.health.upgrade();
+        health.map_or(0, |health| health.moves.get())
+    }
+
+    /// Returns true if the consumer has found that the namespace of its topic was removed or
+    /// replaced.
+    #[must_use]
+    pub fn is_namespace_removed(&self) -> bool {
+        // Relaxed: for people.
+        let health = self.health.upgrade();
+        health.is_some_and(|health| health.namespace_removed.get() != 0)
+    }
+
+    /// Returns true if a call of the consumer has found that the topic's memory is lost: its file
+    /// was truncated, or the program closed descriptors of this library. The consumer can never
+    /// receive again.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        // Relaxed: for people.
+        let health = self.health.upgrade();
+        health.is_some_and(|health| health.lost.get() != 0)
+    }
+
+    /// Returns true if the watched consumer has been dropped.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Relaxed: nothing is read because of it.
+        self.health
+            .upgrade()
+            .is_none_or(|health| health.closed.get() != 0)
+    }
+
+    /// Returns true if `self` and `other` watch the same consumer.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.health, &other.health)
+    }
+}
