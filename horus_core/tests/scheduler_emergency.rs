@@ -10,7 +10,7 @@ mod private;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -170,6 +170,48 @@ fn an_emergency_stop_during_the_last_tick_makes_all_nodes_safe() {
     // A thread of a node sees the end of the run within 20 ms.
     thread::sleep(Duration::from_millis(100));
     engage(&private);
+    running.finish().unwrap();
+    for name in names {
+        assert_eq!(calls.of(&name), ["safe", "shutdown"], "{name}");
+    }
+}
+
+/// The threads of the nodes start after the last `init`.
+#[test]
+fn an_emergency_stop_during_a_long_init_makes_the_nodes_before_it_safe() {
+    /// A node whose `init` takes until the channel is closed.
+    struct SlowInit(Sender<()>, Receiver<()>);
+
+    impl Node for SlowInit {
+        fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+            self.0.send(())?;
+            assert!(self.1.recv().is_err());
+            Ok(())
+        }
+
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Ok(())
+        }
+    }
+
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let (names, _groups) = add_motors(&mut scheduler, &private, &calls);
+    let (begin, begun) = channel();
+    let (end, is_over) = channel();
+    let slow = SlowInit(begin, is_over);
+    scheduler.node("slow").order(1).build(slow).unwrap();
+    let starting = thread::spawn(|| scheduler.start().unwrap());
+    begun.recv_timeout(LONG).unwrap();
+    engage(&private);
+    // The thread that calls nodes without a rate is in the `init`, and groups have no threads yet.
+    let is_later = |name: &str| name == "BestEffort" || name.starts_with("actor");
+    for name in names.iter().filter(|name| !is_later(name)) {
+        until(name, || calls.of(name) == ["safe"]);
+    }
+    drop(end);
+    let mut running = starting.join().unwrap();
+    running.run_for(Duration::from_millis(100)).unwrap();
     running.finish().unwrap();
     for name in names {
         assert_eq!(calls.of(&name), ["safe", "shutdown"], "{name}");

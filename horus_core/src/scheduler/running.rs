@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
@@ -144,13 +146,7 @@ impl Running {
             name: "supervisor".to_owned(),
             cause,
         })?;
-        for entry in &mut entries {
-            if shared.is_stopping() {
-                break;
-            }
-            let after = entry.runner.init_at_start(&clock);
-            shared.stop_run_if_turn_demands([&entry.runner], after);
-        }
+        init_nodes(&mut entries, &clock, &shared);
         let begin_ns = clock.resync();
         let start = StartContext {
             shared: Arc::clone(&shared),
@@ -453,6 +449,82 @@ impl Drop for Running {
     fn drop(&mut self) {
         // WHY ignored: no caller can receive the report. After `finish`, this does nothing.
         let _ = self.shut_down();
+    }
+}
+
+/// Initialises the nodes in their order, on the calling thread. Meanwhile, another thread applies
+/// commands to those that are initialised already.
+///
+/// WHY: an `init` may take long, and an emergency stop must not wait for it. The threads of the
+/// nodes start after the last one.
+fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &RunState) {
+    let (give, initialised) = mpsc::channel();
+    // The nodes that only the thread that runs the scheduler calls.
+    let mut main = InitialisedNodes::new(clock);
+    thread::scope(|scope| {
+        let name = "init commands".to_owned();
+        let poll = move || InitialisedNodes::new(clock).poll_until_closed(&initialised);
+        let poll = thread::Builder::new().name(name).spawn_scoped(scope, poll);
+        for entry in entries {
+            if shared.is_stopping() {
+                break;
+            }
+            let after = entry.runner.init_at_start(clock);
+            shared.stop_run_if_turn_demands([&entry.runner], after);
+            if entry.runner.plan().class == NodeClass::BestEffort {
+                main.runners.push(&mut entry.runner);
+            } else {
+                let _ = give.send(&mut entry.runner);
+            }
+            main.poll_commands_if_due();
+        }
+        drop(give);
+        // WHY not left to the scope: a thread that has not ended has a stack, which the threads of
+        // nodes may need. WHY no error: without it, nodes apply commands after the last `init`.
+        let _ = poll.map(thread::ScopedJoinHandle::join);
+    });
+}
+
+/// Nodes that are initialised, while others are not yet.
+struct InitialisedNodes<'a> {
+    runners: Vec<&'a mut Runner>,
+    clock: &'a Clock,
+    /// The time at which the nodes apply commands again.
+    poll_at: Instant,
+}
+
+impl<'a> InitialisedNodes<'a> {
+    fn new(clock: &'a Clock) -> Self {
+        Self {
+            runners: Vec::new(),
+            clock,
+            poll_at: Instant::now(),
+        }
+    }
+
+    /// Applies commands to the nodes, if the last time was long enough ago. WHY not always: there
+    /// may be thousands of nodes.
+    fn poll_commands_if_due(&mut self) {
+        if Instant::now() < self.poll_at {
+            return;
+        }
+        for runner in &mut self.runners {
+            runner.poll_commands(self.clock, self.clock.now_ns());
+        }
+        self.poll_at = Instant::now() + Duration::from_nanos(COMMAND_POLL_PERIOD_NS);
+    }
+
+    /// Applies commands to the nodes that come through the channel, until the channel is closed.
+    fn poll_until_closed(mut self, initialised: &Receiver<&'a mut Runner>) {
+        loop {
+            let left = self.poll_at.saturating_duration_since(Instant::now());
+            match initialised.recv_timeout(left) {
+                Ok(runner) => self.runners.push(runner),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.poll_commands_if_due();
+        }
     }
 }
 
