@@ -54,9 +54,6 @@ struct ProcessLog {
     waiting: BTreeMap<u64, LogLine>,
     /// The number of the line that has to be returned to the caller next.
     next: u64,
-    /// The value of `next` at the last poll, if the line with that number was missing then; `None`
-    /// otherwise.
-    missing: Option<u64>,
     /// The monotonic time of the last line that was returned, in nanoseconds.
     last_ns: u64,
 }
@@ -77,9 +74,9 @@ impl LogReader {
     /// sorted by their monotonic times; lines of the same process stay in their order.
     ///
     /// Does not block. Costs about 1 µs for each line, and some 50 µs for each new process. Call
-    /// this method often enough that a log does not overwrite lines between two calls. If a line is
-    /// missing while its process is alive, the process may just be writing it. In this case, the
-    /// lines after it are returned one call later.
+    /// this method often enough that a log does not overwrite lines between two calls. If lines are
+    /// missing while their process is alive, it may just be writing them. In this case, the lines
+    /// after them are returned one call later.
     ///
     /// # Errors
     ///
@@ -135,7 +132,6 @@ impl ProcessLog {
             has_begun: false,
             waiting: BTreeMap::new(),
             next: 1,
-            missing: None,
             last_ns: 0,
         }
     }
@@ -147,6 +143,11 @@ impl ProcessLog {
         let Some(observer) = &mut self.observer else {
             return 0;
         };
+        // A line that is missing before this number was missing at the last poll, too.
+        let missed_before = self
+            .waiting
+            .last_key_value()
+            .map_or(0, |(number, _)| *number);
         // WHY before its lines are read: none can come after that.
         let is_open = observer.publisher_count() > 0;
         let lines = observer.try_iter().take(LINES_PER_POLL_MAX);
@@ -159,8 +160,7 @@ impl ProcessLog {
         let mut lost = 0_i64;
         while let Some(first) = self.waiting.first_entry() {
             let number = *first.key();
-            if number > self.next && !is_whole && self.missing != Some(self.next) {
-                self.missing = Some(self.next);
+            if number > self.next && !is_whole && number > missed_before {
                 break;
             }
             let line = first.remove();
@@ -205,17 +205,53 @@ mod tests {
         log.poll(&mut found);
 
         let mut publisher = topic().publisher().unwrap();
-        let header = LogLineHeader {
-            sequence: 1,
-            ..LogLineHeader::default()
-        };
-        let line = LogLine::zeroed(header).unwrap();
-        publisher.send(line).unwrap();
+        publisher.send(numbered_line(1)).unwrap();
         log.poll(&mut found);
         assert_eq!(found.len(), 1);
 
         drop(publisher);
         log.poll(&mut found);
         assert!(log.observer.is_none(), "the process has ended");
+    }
+
+    /// A line of a live process may be missing because the process is just writing it, but not for
+    /// longer than from one call to the next.
+    #[test]
+    fn lines_wait_for_one_call_however_many_are_missing() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let config = NamespaceConfig::new(dir.path().join("shm"), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let topic = || log_topic_builder(&namespace, "log");
+        let mut publisher = topic().publisher().unwrap();
+        let mut log = ProcessLog::new("program", topic().observer().unwrap());
+        let mut write = |sequence| publisher.send(numbered_line(sequence)).unwrap();
+
+        let mut found = Vec::new();
+        [1, 3, 5, 7].into_iter().for_each(&mut write);
+        assert_eq!(log.poll(&mut found), 0);
+        assert_eq!(numbers(&found), [1]);
+
+        // 11 is behind a line that has not yet been missing for a whole call.
+        [9, 11].into_iter().for_each(&mut write);
+        assert_eq!(log.poll(&mut found), 3);
+        assert_eq!(numbers(&found), [1, 3, 5, 7]);
+        assert_eq!(log.poll(&mut found), 2);
+        assert_eq!(numbers(&found), [1, 3, 5, 7, 9, 11]);
+        assert!(log.waiting.is_empty());
+    }
+
+    fn numbered_line(sequence: u64) -> LogLine {
+        let header = LogLineHeader {
+            sequence,
+            ..LogLineHeader::default()
+        };
+        LogLine::zeroed(header).unwrap()
+    }
+
+    fn numbers(found: &[(u64, LogRecord)]) -> Vec<u64> {
+        found
+            .iter()
+            .map(|(_, record)| record.line.sequence)
+            .collect()
     }
 }
