@@ -101,7 +101,7 @@ pub mod internals {
     pub use crate::wait::{barrier_in_process, can_barrier_in_process};
 
     pub use crate::file::header;
-    pub use crate::os::termination;
+    pub use crate::process::termination;
     pub use crate::protocol::{
         answer, copy, deaths, depot, endpoint_counts, gate, holders, identity, lane, latest,
         layout, life, mailbox, memory, owner, pins, presence, reading, shape, sync, takeover,

@@ -25,7 +25,7 @@ pub(crate) mod remaining_threads;
 pub mod rt;
 pub(crate) mod signal;
 pub mod stderr;
-pub mod termination;
+pub(crate) mod termination;
 pub mod thread;
 
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.

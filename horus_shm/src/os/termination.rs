@@ -1,33 +1,37 @@
-//! Termination signals (SIGINT, SIGTERM, SIGHUP): the first one does not end the process at once,
-//! but is recorded for the program.
+//! The handler of termination signals (SIGINT, SIGTERM, SIGHUP), which records the first one for
+//! the program.
+//!
+//! Code in this file that runs in a signal handler, or in a forked child, uses only atomics and
+//! plain system calls: it neither allocates nor locks.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use libc::{c_int, sigaction};
 
 use crate::protocol::sync::Word;
 
-/// The signals that ask a process to end, which [`TerminationSignals`] records.
+/// The signals that ask a process to end, which the handler records.
 const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// One word with the number of the first termination signal (0 if none was received), the time at
-/// which it was received, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread
-/// may be suspended in the handler while the last [`TerminationSignals`] is dropped. Either its
-/// `drop` finds the signal here, or the handler finds `NOT_RECORDING`.
+/// One word with the number of the first termination signal (0 if none was received), the process
+/// that has received it, the time of that, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one
+/// word: a thread may be suspended in the handler during [`stop_recording`]. Either that call finds
+/// the signal here, or the handler finds `NOT_RECORDING`.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
-/// The value of [`SIGNAL_STATE`] while no [`TerminationSignals`] exists, so that signals are not
-/// recorded.
+/// The value of [`SIGNAL_STATE`] while signals are not recorded.
 const NOT_RECORDING: u64 = 0;
-/// A flag in [`SIGNAL_STATE`]: at least one [`TerminationSignals`] exists, so the handler records
-/// signals.
+/// A flag in [`SIGNAL_STATE`]: the handler records signals.
 const ARMED_FLAG: u64 = 1 << 32;
-/// A flag in [`SIGNAL_STATE`]: [`TerminationSignals::received`] has returned the recorded signal to
-/// a caller.
+/// A flag in [`SIGNAL_STATE`]: [`received`] has returned the recorded signal to a caller.
 const REPORTED_FLAG: u64 = 1 << 33;
+/// The lowest bit of the receiver's process id in [`SIGNAL_STATE`]. The kernel gives no id of more
+/// than 22 bits.
+const PROCESS_SHIFT: u32 = 8;
+/// The bits of the receiver's process id in [`SIGNAL_STATE`].
+const PROCESS_MASK: u64 = 0xff_ffff << PROCESS_SHIFT;
 /// The lowest bit of the time in [`SIGNAL_STATE`], which is [`time_ms`] without its highest bits.
 const TIME_SHIFT: u32 = 34;
 
@@ -36,82 +40,34 @@ const TIME_SHIFT: u32 = 34;
 /// group, to which the child belongs.
 const REPETITION_MS: u64 = 500;
 
-static SIGNAL_RECORDERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
-    count: 0,
-    previous: Vec::new(),
-});
+/// For each of [`TERMINATION_SIGNALS`], the action that [`record_signal`] has replaced last; null
+/// if it has replaced none. These actions are never changed or freed. WHY: a signal handler, or a
+/// forked child, may read them at any time.
+static PREVIOUS_ACTIONS: [AtomicPtr<sigaction>; TERMINATION_SIGNALS.len()] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; TERMINATION_SIGNALS.len()];
 
-/// The number of [`TerminationSignals`] that exist, and the signal actions that the first one has
-/// replaced.
-struct SignalRecorders {
-    count: usize,
-    /// The signals whose actions were replaced, with the actions that they had before.
-    previous: Vec<(c_int, sigaction)>,
-}
-
-fn lock_recorders() -> MutexGuard<'static, SignalRecorders> {
-    SIGNAL_RECORDERS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A recorder of termination signals. While at least one recorder exists in the process, the first
-/// SIGINT, SIGTERM or SIGHUP is recorded for all of them. A second SIGINT or SIGTERM ends the
-/// process at once, with exit status 128 plus the signal's number, if it arrives at least half a
-/// second after the first signal. Before that, it counts as a repetition of the first signal, and
-/// has no effect.
+/// Starts to record termination signals. May be called only if they are not recorded at present.
 ///
-/// A second SIGHUP has no effect, because a closed terminal sends two: one from the kernel and one
-/// from the shell. SIGHUP is not recorded if it is ignored, as `nohup` does.
+/// # Errors
 ///
-/// When the last recorder is dropped, the previous signal actions are restored, unless the program
-/// has set other actions in the meantime. If a signal was recorded, but [`Self::received`] has not
-/// returned it, the signal is then sent to the process again, so that no signal is lost.
-#[derive(Debug)]
-pub struct TerminationSignals(());
-
-impl TerminationSignals {
-    /// Starts to record termination signals. Makes some system calls.
-    ///
-    /// # Errors
-    ///
-    /// The error of the system call; for example, a seccomp filter may forbid to install handlers.
-    pub fn install() -> io::Result<Self> {
-        let mut recorders = lock_recorders();
-        if recorders.count == 0 {
-            // Relaxed: the system calls below come long after it, and the handler depends on this
-            // word only.
-            SIGNAL_STATE.set(ARMED_FLAG);
-            recorders.previous = replace_actions().inspect_err(|_| stop_recording())?;
-        }
-        recorders.count += 1;
-        Ok(Self(()))
-    }
-
-    /// Returns the number of the first termination signal that was received; `None` if there was
-    /// none. Costs one load.
-    #[must_use]
-    pub fn received(&self) -> Option<i32> {
-        // Relaxed: a number; no other memory is read because of it.
-        let state = SIGNAL_STATE.get();
-        let signal = recorded_signal(state)?;
-        // WHY a failure is ignored: while a recorder exists, only this call changes a word that has
-        // a signal.
-        SIGNAL_STATE.compare_exchange_relaxed(state, state | REPORTED_FLAG);
-        Some(signal)
-    }
+/// The error of the system call; for example, a seccomp filter may forbid to install handlers.
+pub(crate) fn start_recording() -> io::Result<()> {
+    // Relaxed: the system calls below come long after it, and the handler depends on this word
+    // only.
+    SIGNAL_STATE.set(ARMED_FLAG);
+    replace_actions().inspect_err(|_| stop_recording())
 }
 
-impl Drop for TerminationSignals {
-    fn drop(&mut self) {
-        let mut recorders = lock_recorders();
-        recorders.count -= 1;
-        if recorders.count > 0 {
-            return;
-        }
-        restore_actions(&std::mem::take(&mut recorders.previous));
-        stop_recording();
-    }
+/// Returns the number of the first termination signal that was received; `None` if there was none.
+/// Costs one load.
+pub(crate) fn received() -> Option<i32> {
+    // Relaxed: a number; no other memory is read because of it.
+    let state = SIGNAL_STATE.get();
+    let signal = recorded_signal(state)?;
+    // WHY a failure is ignored: while signals are recorded, only this call changes a word that has
+    // a signal.
+    SIGNAL_STATE.compare_exchange_relaxed(state, state | REPORTED_FLAG);
+    Some(signal)
 }
 
 /// Returns the number of the signal that is recorded in `state`, a value of [`SIGNAL_STATE`];
@@ -121,27 +77,58 @@ fn recorded_signal(state: u64) -> Option<c_int> {
     (number != 0).then_some(number)
 }
 
-/// Stops recording termination signals. If a signal was recorded but never returned by
-/// [`TerminationSignals::received`], sends it to this process again. The caller must have restored
-/// the previous signal actions before.
-fn stop_recording() {
-    let state = loop {
-        let state = SIGNAL_STATE.get();
-        if SIGNAL_STATE.compare_exchange_relaxed(state, NOT_RECORDING) {
-            break state;
-        }
-    };
+/// Stops recording termination signals, and restores the previous actions. If a signal was recorded
+/// but never returned by [`received`], sends it to this process again.
+pub(crate) fn stop_recording() {
+    restore_actions();
+    let state = reset_state();
     if let (Some(signal), false) = (recorded_signal(state), state & REPORTED_FLAG != 0) {
         send_to_self(signal);
     }
 }
 
+/// Makes this process, a forked child, handle termination signals as its parent would without this
+/// library. WHY: nothing in the child reads the recorded signal.
+pub(crate) fn stop_recording_in_child() {
+    restore_actions();
+    let state = reset_state();
+    if let (Some(signal), true) = (recorded_signal(state), is_of_this_process(state)) {
+        // It came after the fork, but before this call.
+        send_to_self(signal);
+    }
+}
+
+/// Makes the handler record no signals. Returns the previous value of [`SIGNAL_STATE`].
+fn reset_state() -> u64 {
+    loop {
+        let state = SIGNAL_STATE.get();
+        if SIGNAL_STATE.compare_exchange_relaxed(state, NOT_RECORDING) {
+            return state;
+        }
+    }
+}
+
+/// Returns true if this process has received the signal in `state`, a value of [`SIGNAL_STATE`],
+/// and not the process that has forked this one.
+fn is_of_this_process(state: u64) -> bool {
+    state & PROCESS_MASK == process_bits()
+}
+
+/// Returns the id of this process, at its place in [`SIGNAL_STATE`].
+fn process_bits() -> u64 {
+    (process_id() as u64) << PROCESS_SHIFT & PROCESS_MASK
+}
+
+/// Returns the id of this process. May be called in a signal handler.
+fn process_id() -> c_int {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::getpid() }
+}
+
 /// Sends the signal with the number `signal` to this process.
 fn send_to_self(signal: c_int) {
-    // SAFETY: the call takes nothing and cannot fail.
-    let this = unsafe { libc::getpid() };
     // SAFETY: the call takes no pointer, and the number is that of a signal.
-    unsafe { libc::kill(this, signal) };
+    unsafe { libc::kill(process_id(), signal) };
 }
 
 /// Returns the time of the monotonic clock, in milliseconds. May be called in a signal handler.
@@ -166,18 +153,22 @@ fn is_repetition(state: u64) -> bool {
 /// The handler of termination signals. It records the first signal, ignores its repetitions, and
 /// ends the process at the second one, unless that is SIGHUP.
 extern "C" fn record_signal(signal: c_int) {
-    let first = ARMED_FLAG | signal as u64 | time_ms() << TIME_SHIFT;
+    let first = ARMED_FLAG | signal as u64 | process_bits() | time_ms() << TIME_SHIFT;
     // Relaxed: the word is self-contained, and `NOT_RECORDING` is stored after the system calls
     // that restored the previous actions.
     loop {
-        match SIGNAL_STATE.get() {
-            ARMED_FLAG if SIGNAL_STATE.compare_exchange_relaxed(ARMED_FLAG, first) => return,
-            // Another thread was faster.
-            ARMED_FLAG => {}
+        let state = SIGNAL_STATE.get();
+        match state {
             // This thread was suspended until now: the previous action is to handle the signal.
             NOT_RECORDING => return crate::os::signal::preserve_errno(|| send_to_self(signal)),
+            // The first signal. WHY the process: a forked child may get it before its fork handler.
+            _ if recorded_signal(state).is_none() || !is_of_this_process(state) => {
+                if SIGNAL_STATE.compare_exchange_relaxed(state, first) {
+                    return;
+                }
+            }
             // WHY SIGHUP: a closed terminal sends it more than once.
-            state if signal == libc::SIGHUP || is_repetition(state) => return,
+            _ if signal == libc::SIGHUP || is_repetition(state) => return,
             // SAFETY: allowed in a handler, and takes no pointer.
             _ => unsafe { libc::_exit(128 + signal) },
         }
@@ -196,26 +187,66 @@ fn recording_action() -> io::Result<sigaction> {
 }
 
 /// Makes [`record_signal`] the handler of all termination signals, except of SIGHUP if it is
-/// ignored. Returns the signals with their former actions. If the action of one signal cannot be
-/// replaced, restores those that were already replaced.
-fn replace_actions() -> io::Result<Vec<(c_int, sigaction)>> {
-    let mut replaced = Vec::new();
-    for signal in TERMINATION_SIGNALS {
-        let result = current_action(signal).and_then(|former| {
-            if signal != libc::SIGHUP || former.sa_sigaction != libc::SIG_IGN {
-                replaced.push((signal, replace_action(signal, &recording_action()?)?));
-            }
-            Ok(())
-        });
-        result.inspect_err(|_| restore_actions(&replaced))?;
+/// ignored.
+fn replace_actions() -> io::Result<()> {
+    for (signal, previous) in TERMINATION_SIGNALS.into_iter().zip(&PREVIOUS_ACTIONS) {
+        let former = current_action(signal)?;
+        if signal == libc::SIGHUP && former.sa_sigaction == libc::SIG_IGN {
+            continue;
+        }
+        // WHY before the action is replaced: another thread may fork right after that.
+        keep_action(previous, former);
+        keep_action(previous, replace_action(signal, &recording_action()?)?);
     }
-    Ok(replaced)
+    Ok(())
 }
 
-/// Restores the actions that [`replace_actions`] has replaced.
-fn restore_actions(replaced: &[(c_int, sigaction)]) {
-    for (signal, former) in replaced {
-        restore_action(*signal, former);
+/// Makes `place` point to a copy of `action`, unless it does so already, or the action is that of
+/// this library. WHY: each copy is leaked, and a program may run many schedulers.
+fn keep_action(place: &AtomicPtr<sigaction>, action: sigaction) {
+    let is_kept = kept_action(place).is_some_and(|kept| is_same_action(kept, &action));
+    if !is_kept && !is_ours(&action) {
+        // ORDERING(replaced): Release. Pairs with the load in `kept_action`: a thread that sees the
+        // pointer sees the action.
+        place.store(Box::into_raw(Box::new(action)), Ordering::Release);
+    }
+}
+
+/// Returns the action to which `place`, an element of [`PREVIOUS_ACTIONS`], points.
+fn kept_action(place: &AtomicPtr<sigaction>) -> Option<&'static sigaction> {
+    // ORDERING(replaced): Acquire. Pairs with the store in `keep_action`.
+    let action = place.load(Ordering::Acquire);
+    // SAFETY: null, or made by `Box::into_raw` in `keep_action`, and neither changed nor freed
+    // since then.
+    unsafe { action.as_ref() }
+}
+
+fn is_same_action(one: &sigaction, other: &sigaction) -> bool {
+    let blocks = |action: &sigaction, signal| {
+        // SAFETY: the set is valid.
+        unsafe { libc::sigismember(&raw const action.sa_mask, signal) == 1 }
+    };
+    one.sa_sigaction == other.sa_sigaction
+        && one.sa_flags == other.sa_flags
+        && (1..=libc::SIGRTMAX()).all(|signal| blocks(one, signal) == blocks(other, signal))
+}
+
+/// Returns true if the handler of `action` is [`record_signal`].
+fn is_ours(action: &sigaction) -> bool {
+    action.sa_sigaction == record_signal as *const () as usize
+}
+
+/// Restores the actions that [`replace_actions`] has replaced, unless the program has set others
+/// in the meantime.
+fn restore_actions() {
+    for (signal, previous) in TERMINATION_SIGNALS.into_iter().zip(&PREVIOUS_ACTIONS) {
+        let Some(previous) = kept_action(previous) else {
+            continue;
+        };
+        if current_action(signal).is_ok_and(|action| is_ours(&action)) {
+            // WHY ignored: the same call succeeded when the action was installed.
+            let _ = replace_action(signal, previous);
+        }
     }
 }
 
@@ -238,14 +269,4 @@ fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigacti
     }
     // SAFETY: the call succeeded, so it filled `before`.
     Ok(unsafe { before.assume_init() })
-}
-
-/// Sets the action of `signal` back to `previous`, unless the program has replaced
-/// [`record_signal`] in the meantime.
-fn restore_action(signal: c_int, previous: &sigaction) {
-    let is_ours = |action: &sigaction| action.sa_sigaction == record_signal as *const () as usize;
-    if current_action(signal).is_ok_and(|action| is_ours(&action)) {
-        // WHY ignored: the same call succeeded when the action was installed.
-        let _ = replace_action(signal, previous);
-    }
 }

@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::os::descriptor::{self, CheckedFd};
 use crate::os::fault;
 use crate::os::lock::{LockRange, unlock};
+use crate::os::termination;
 
 /// Maximum number of lock descriptors that a process can have. Each open namespace needs one.
 pub(crate) const LOCK_FD_LIMIT: usize = 64;
@@ -241,12 +242,13 @@ extern "C" fn count_fork_ended() {
 }
 
 /// The fork handler of the child. Because the child has only this thread, and locks may be held, it
-/// uses only atomics, `mmap`, `mprotect` and `close`.
+/// uses only atomics and system calls that are allowed in a signal handler.
 extern "C" fn handle_fork_in_child() {
     // Relaxed, all of it: there is no other thread.
     FORK_EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::make_regions_private();
     fault::advance_epoch();
+    termination::stop_recording_in_child();
     if let Some(hook) = CHILD_HOOK.get() {
         hook();
     }

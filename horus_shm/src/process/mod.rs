@@ -4,3 +4,4 @@
 
 pub(crate) mod fork;
 pub(crate) mod liveness;
+pub mod termination;

@@ -1,0 +1,165 @@
+//! Termination signals that a process records: they end a child that it forks meanwhile.
+
+#![cfg(target_os = "linux")]
+
+use horus_testing as _;
+
+mod common;
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use horus_shm::internals::termination::TerminationSignals;
+use libc::{c_int, sigaction};
+
+use common::{fate, fork, join_fork};
+
+const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+/// The number of seconds after which a process that hangs is ended by SIGALRM.
+const TIME_LIMIT_S: u32 = 10;
+
+/// Runs `body` in a process of its own, where all signals have their default actions, and returns
+/// how that process ended.
+fn end_of(body: impl FnOnce() -> bool) -> String {
+    fate(fork(|| {
+        SIGNALS
+            .iter()
+            .for_each(|&signal| set_action(signal, libc::SIG_DFL));
+        limit_time();
+        body()
+    }))
+}
+
+fn limit_time() {
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::alarm(TIME_LIMIT_S) };
+}
+
+/// Waits until a signal ends this process.
+fn pause() -> bool {
+    limit_time();
+    loop {
+        // SAFETY: the call takes nothing.
+        unsafe { libc::pause() };
+    }
+}
+
+fn send(process: c_int, signal: c_int) {
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+}
+
+/// Sends `signal` to this thread, and returns when it was handled.
+fn raise(signal: c_int) {
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::raise(signal) }, 0);
+}
+
+fn action_of(signal: c_int) -> usize {
+    // SAFETY: an action of zeros is valid.
+    let mut action: sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: null requests no change, and `action` is valid for the write.
+    assert_eq!(
+        unsafe { libc::sigaction(signal, ptr::null(), &mut action) },
+        0
+    );
+    action.sa_sigaction
+}
+
+/// Makes `handler`, which takes one argument, the handler of `signal`.
+fn set_action(signal: c_int, handler: usize) {
+    // SAFETY: an action of zeros is valid.
+    let mut action: sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler;
+    // SAFETY: the action is valid; the handlers of this test only use atomics.
+    assert_eq!(
+        unsafe { libc::sigaction(signal, &action, ptr::null_mut()) },
+        0
+    );
+}
+
+#[test]
+fn a_forked_child_is_ended_by_the_signals_that_its_parent_records() {
+    for signal in SIGNALS {
+        let end = end_of(|| {
+            let recorder = TerminationSignals::install().unwrap();
+            let child = fork(pause);
+            send(child, signal);
+            let end = fate(child);
+            assert_eq!(recorder.received(), None);
+            assert_eq!(end, format!("killed by signal {signal}"));
+            true
+        });
+        assert_eq!(end, "exited with 0", "signal {signal}");
+    }
+}
+
+#[test]
+fn a_signal_before_the_fork_does_not_count_in_the_child() {
+    let end = end_of(|| {
+        let recorder = TerminationSignals::install().unwrap();
+        raise(libc::SIGTERM);
+        let child = fork(|| {
+            assert_eq!(recorder.received(), None);
+            pause()
+        });
+        send(child, libc::SIGTERM);
+        assert_eq!(fate(child), format!("killed by signal {}", libc::SIGTERM));
+        assert_eq!(recorder.received(), Some(libc::SIGTERM));
+        true
+    });
+    assert_eq!(end, "exited with 0");
+}
+
+#[test]
+fn a_forked_child_has_the_actions_from_before_and_may_record_signals_itself() {
+    let end = end_of(|| {
+        set_action(libc::SIGINT, count as *const () as usize);
+        let inherited = TerminationSignals::install().unwrap();
+        let is_well = join_fork(fork(move || {
+            assert_eq!(action_of(libc::SIGINT), count as *const () as usize);
+            assert_eq!(action_of(libc::SIGTERM), libc::SIG_DFL);
+            let own = TerminationSignals::install().unwrap();
+            drop(inherited);
+            raise(libc::SIGTERM);
+            assert_eq!(own.received(), Some(libc::SIGTERM));
+            drop(own);
+            raise(libc::SIGINT);
+            COUNTED.load(Ordering::Relaxed) == 1
+        }));
+        is_well
+    });
+    assert_eq!(end, "exited with 0");
+}
+
+#[test]
+fn a_child_forked_while_another_thread_installs_a_recorder_can_install_its_own() {
+    let end = end_of(|| {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(TerminationSignals::install().unwrap());
+                }
+            });
+            for _ in 0..300 {
+                let child = fork(|| {
+                    limit_time();
+                    TerminationSignals::install().is_ok()
+                });
+                assert!(join_fork(child), "the child hangs");
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        true
+    });
+    assert_eq!(end, "exited with 0");
+}
+
+/// The number of signals that [`count`] has counted.
+static COUNTED: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn count(_: c_int) {
+    COUNTED.fetch_add(1, Ordering::Relaxed);
+}
