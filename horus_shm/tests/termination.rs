@@ -1,4 +1,4 @@
-//! Termination signals that a process records: they end a child that it forks meanwhile.
+//! Termination signals: forked children, and handlers that the program installs during a run.
 
 #![cfg(target_os = "linux")]
 
@@ -79,6 +79,8 @@ fn set_action(signal: c_int, handler: usize) {
     );
 }
 
+// Forked children.
+
 #[test]
 fn a_forked_child_is_ended_by_the_signals_that_its_parent_records() {
     for signal in SIGNALS {
@@ -157,9 +159,89 @@ fn a_child_forked_while_another_thread_installs_a_recorder_can_install_its_own()
     assert_eq!(end, "exited with 0");
 }
 
-/// The number of signals that [`count`] has counted.
+// Handlers that the program installs during a run.
+
+/// The number of signals that the handlers of this test have counted.
 static COUNTED: AtomicUsize = AtomicUsize::new(0);
+/// The handler to which [`chain`] passes its signals.
+static CHAINED: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn count(_: c_int) {
     COUNTED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts a signal, and calls the handler that was set before.
+extern "C" fn chain(signal: c_int) {
+    count(signal);
+    let before: *const () = ptr::with_exposed_provenance(CHAINED.load(Ordering::Relaxed));
+    // SAFETY: the handler of this library takes one argument.
+    let before: extern "C" fn(c_int) = unsafe { std::mem::transmute(before) };
+    before(signal);
+}
+
+#[test]
+fn a_handler_that_calls_the_one_of_the_library_gets_each_later_signal_once() {
+    let end = end_of(|| {
+        let recorder = TerminationSignals::install().unwrap();
+        CHAINED.store(action_of(libc::SIGTERM), Ordering::Relaxed);
+        set_action(libc::SIGTERM, chain as *const () as usize);
+        raise(libc::SIGTERM);
+        assert_eq!(recorder.received(), Some(libc::SIGTERM));
+        drop(recorder);
+        raise(libc::SIGTERM);
+        raise(libc::SIGTERM);
+        COUNTED.load(Ordering::Relaxed) == 3
+    });
+    assert_eq!(end, "exited with 0");
+}
+
+#[test]
+fn a_handler_that_calls_the_one_of_the_library_may_be_installed_after_the_last_recorder() {
+    let end = end_of(|| {
+        let recorder = TerminationSignals::install().unwrap();
+        CHAINED.store(action_of(libc::SIGTERM), Ordering::Relaxed);
+        drop(recorder);
+        set_action(libc::SIGTERM, chain as *const () as usize);
+        raise(libc::SIGTERM);
+        let first = COUNTED.load(Ordering::Relaxed);
+        raise(libc::SIGTERM);
+        // The first one may be sent again, but not without end.
+        assert!(first <= 2, "{first}");
+        COUNTED.load(Ordering::Relaxed) == first + 1
+    });
+    assert_eq!(end, "exited with 0");
+}
+
+/// Sets the library's handler again after the last recorder was dropped, as a program does that
+/// restores what it found. Returns the handler.
+fn restore_late() -> usize {
+    let recorder = TerminationSignals::install().unwrap();
+    let found = action_of(libc::SIGTERM);
+    drop(recorder);
+    set_action(libc::SIGTERM, found);
+    found
+}
+
+#[test]
+fn a_handler_of_the_library_that_is_restored_late_gives_way_to_the_action_from_before() {
+    let end = end_of(|| {
+        restore_late();
+        raise(libc::SIGTERM);
+        false
+    });
+    assert_eq!(end, format!("killed by signal {}", libc::SIGTERM));
+
+    let end = end_of(|| {
+        let counting = count as *const () as usize;
+        set_action(libc::SIGTERM, counting);
+        let ours = restore_late();
+        drop(TerminationSignals::install().unwrap());
+        assert_eq!(action_of(libc::SIGTERM), counting);
+        set_action(libc::SIGTERM, ours);
+        raise(libc::SIGTERM);
+        assert_eq!(action_of(libc::SIGTERM), counting);
+        raise(libc::SIGTERM);
+        COUNTED.load(Ordering::Relaxed) == 2
+    });
+    assert_eq!(end, "exited with 0");
 }

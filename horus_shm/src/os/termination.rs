@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use libc::{c_int, sigaction};
 
+use crate::os::signal::preserve_errno;
 use crate::protocol::sync::Word;
 
 /// The signals that ask a process to end, which the handler records.
@@ -19,10 +20,11 @@ const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGH
 /// One word with the number of the first termination signal (0 if none was received), the process
 /// that has received it, the time of that, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one
 /// word: a thread may be suspended in the handler during [`stop_recording`]. Either that call finds
-/// the signal here, or the handler finds `NOT_RECORDING`.
-static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
-/// The value of [`SIGNAL_STATE`] while signals are not recorded.
-const NOT_RECORDING: u64 = 0;
+/// the signal here, or the handler finds that the word has no `ARMED_FLAG`.
+///
+/// Without that flag, signals are not recorded, and the word has a [`restored_flag`] for each
+/// signal whose previous action was restored at the end of the last recording.
+static SIGNAL_STATE: AtomicU64 = AtomicU64::new(0);
 /// A flag in [`SIGNAL_STATE`]: the handler records signals.
 const ARMED_FLAG: u64 = 1 << 32;
 /// A flag in [`SIGNAL_STATE`]: [`received`] has returned the recorded signal to a caller.
@@ -74,14 +76,19 @@ pub(crate) fn received() -> Option<i32> {
 /// `None` if none is recorded.
 fn recorded_signal(state: u64) -> Option<c_int> {
     let number = (state & 0xff) as c_int;
-    (number != 0).then_some(number)
+    (state & ARMED_FLAG != 0 && number != 0).then_some(number)
+}
+
+/// Returns the flag of `signal` in [`SIGNAL_STATE`] for a word without `ARMED_FLAG`. It says that
+/// the action of that signal was restored at the end of the recording.
+const fn restored_flag(signal: c_int) -> u64 {
+    1 << signal
 }
 
 /// Stops recording termination signals, and restores the previous actions. If a signal was recorded
 /// but never returned by [`received`], sends it to this process again.
 pub(crate) fn stop_recording() {
-    restore_actions();
-    let state = reset_state();
+    let state = replace_state(restore_actions());
     if let (Some(signal), false) = (recorded_signal(state), state & REPORTED_FLAG != 0) {
         send_to_self(signal);
     }
@@ -91,18 +98,18 @@ pub(crate) fn stop_recording() {
 /// library. WHY: nothing in the child reads the recorded signal.
 pub(crate) fn stop_recording_in_child() {
     restore_actions();
-    let state = reset_state();
+    let state = replace_state(0);
     if let (Some(signal), true) = (recorded_signal(state), is_of_this_process(state)) {
         // It came after the fork, but before this call.
         send_to_self(signal);
     }
 }
 
-/// Makes the handler record no signals. Returns the previous value of [`SIGNAL_STATE`].
-fn reset_state() -> u64 {
+/// Sets [`SIGNAL_STATE`] to `new`. Returns its previous value.
+fn replace_state(new: u64) -> u64 {
     loop {
         let state = SIGNAL_STATE.get();
-        if SIGNAL_STATE.compare_exchange_relaxed(state, NOT_RECORDING) {
+        if SIGNAL_STATE.compare_exchange_relaxed(state, new) {
             return state;
         }
     }
@@ -150,29 +157,61 @@ fn is_repetition(state: u64) -> bool {
     elapsed >> TIME_SHIFT < REPETITION_MS
 }
 
-/// The handler of termination signals. It records the first signal, ignores its repetitions, and
-/// ends the process at the second one, unless that is SIGHUP.
+/// The handler of termination signals. While signals are recorded, it records the first one,
+/// ignores its repetitions, and ends the process at the second one, unless that is SIGHUP.
 extern "C" fn record_signal(signal: c_int) {
     let first = ARMED_FLAG | signal as u64 | process_bits() | time_ms() << TIME_SHIFT;
-    // Relaxed: the word is self-contained, and `NOT_RECORDING` is stored after the system calls
-    // that restored the previous actions.
+    // Relaxed: the word is self-contained, and the flag is cleared after the system calls that
+    // restored the previous actions.
     loop {
         let state = SIGNAL_STATE.get();
-        match state {
-            // This thread was suspended until now: the previous action is to handle the signal.
-            NOT_RECORDING => return crate::os::signal::preserve_errno(|| send_to_self(signal)),
-            // The first signal. WHY the process: a forked child may get it before its fork handler.
-            _ if recorded_signal(state).is_none() || !is_of_this_process(state) => {
-                if SIGNAL_STATE.compare_exchange_relaxed(state, first) {
-                    return;
-                }
+        if state & ARMED_FLAG == 0 {
+            if preserve_errno(|| handle_late_signal(signal, state)) {
+                return;
             }
-            // WHY SIGHUP: a closed terminal sends it more than once.
-            _ if signal == libc::SIGHUP || is_repetition(state) => return,
-            // SAFETY: allowed in a handler, and takes no pointer.
-            _ => unsafe { libc::_exit(128 + signal) },
+            continue;
         }
+        // WHY the process: a forked child may get the signal before its fork handler runs.
+        if recorded_signal(state).is_none() || !is_of_this_process(state) {
+            if SIGNAL_STATE.compare_exchange_relaxed(state, first) {
+                return;
+            }
+            continue;
+        }
+        // WHY SIGHUP: a closed terminal sends it more than once.
+        if signal == libc::SIGHUP || is_repetition(state) {
+            return;
+        }
+        // SAFETY: allowed in a handler, and takes no pointer.
+        unsafe { libc::_exit(128 + signal) };
     }
+}
+
+/// Handles a signal that reaches [`record_signal`] while signals are not recorded, as `state`, a
+/// value of [`SIGNAL_STATE`], says. Sends the signal again if the previous action is to handle it.
+/// Returns false if the word has changed, so that the handler has to begin again.
+///
+/// WHY not always: a handler that the program has installed during the recording may call the one
+/// of this library. It has got the signal already, and would get it again and again.
+fn handle_late_signal(signal: c_int, state: u64) -> bool {
+    let place = TERMINATION_SIGNALS.iter().position(|&one| one == signal);
+    let previous = place.map(|place| &PREVIOUS_ACTIONS[place]);
+    if previous.is_some_and(|previous| restore_action(signal, previous)) {
+        // The program has set the action that it found while signals were recorded.
+        send_to_self(signal);
+        return true;
+    }
+    let flag = restored_flag(signal);
+    if state & flag == 0 {
+        return true;
+    }
+    // This thread was suspended until now, or a handler of the program calls this one. WHY only
+    // once: in the second case, the signal comes here again.
+    let is_first = SIGNAL_STATE.compare_exchange_relaxed(state, state & !flag);
+    if is_first {
+        send_to_self(signal);
+    }
+    is_first
 }
 
 /// Returns the signal action that makes [`record_signal`] the handler.
@@ -237,17 +276,18 @@ fn is_ours(action: &sigaction) -> bool {
 }
 
 /// Restores the actions that [`replace_actions`] has replaced, unless the program has set others
-/// in the meantime.
-fn restore_actions() {
-    for (signal, previous) in TERMINATION_SIGNALS.into_iter().zip(&PREVIOUS_ACTIONS) {
-        let Some(previous) = kept_action(previous) else {
-            continue;
-        };
-        if current_action(signal).is_ok_and(|action| is_ours(&action)) {
-            // WHY ignored: the same call succeeded when the action was installed.
-            let _ = replace_action(signal, previous);
-        }
-    }
+/// in the meantime. Returns the [`restored_flag`]s of those that were restored.
+fn restore_actions() -> u64 {
+    let restored = TERMINATION_SIGNALS.into_iter().zip(&PREVIOUS_ACTIONS);
+    let restored = restored.filter(|(signal, previous)| restore_action(*signal, previous));
+    restored.fold(0, |flags, (signal, _)| flags | restored_flag(signal))
+}
+
+/// Restores the action of `signal` to which `previous`, an element of [`PREVIOUS_ACTIONS`], points,
+/// if the present action is that of this library. Returns true if it was restored.
+fn restore_action(signal: c_int, previous: &AtomicPtr<sigaction>) -> bool {
+    current_action(signal).is_ok_and(|action| is_ours(&action))
+        && kept_action(previous).is_some_and(|action| replace_action(signal, action).is_ok())
 }
 
 fn current_action(signal: c_int) -> io::Result<sigaction> {
