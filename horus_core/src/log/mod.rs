@@ -33,8 +33,8 @@
 //! # Cost
 //!
 //! A call whose level is filtered out costs a few nanoseconds. Any other call formats its text on
-//! the stack and copies it into the ring. That takes about 0.3 µs, without an allocation, waiting
-//! for a lock, or a system call; only the first call of a thread makes two system calls. Writing to
+//! the stack and copies it into the ring. That takes about 0.3 µs, without an allocation or a
+//! system call, and at most 10 µs more while other threads write their lines; only the first call of a thread makes two system calls. Writing to
 //! stderr is a system call, which blocks while the program that reads stderr through a pipe is
 //! slow. Therefore, real-time nodes do not print their lines on their own threads: a thread of the
 //! scheduler prints them within some milliseconds.
@@ -42,7 +42,9 @@
 //! # Limits
 //!
 //! The ring keeps at least the last 448 lines; [`LogSettings::lines`] changes that number. Newer
-//! lines overwrite older ones. Each line has a slot of 1 KiB, and the ring takes about 860 KiB of
+//! lines overwrite older ones. A line that is written while another thread is interrupted in the
+//! middle of one goes into a smaller part of the ring, which keeps at least its last 56 lines, an
+//! eighth. Each line has a slot of 1 KiB, and the ring takes about 860 KiB of
 //! shared memory. A text is cut after 752 bytes, and the line says how many bytes were cut off. The
 //! lines of a process are numbered, so that a reader knows exactly how many it has missed.
 //!

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use horus_shm::clock::Clock;
 use horus_shm::topic_names;
 
 use super::error::LogError;
@@ -22,6 +23,12 @@ use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
 /// for the first line of a real-time thread. WHY four lanes: a line is lost only if four other
 /// threads were interrupted within the same fraction of a microsecond while they wrote a line.
 const RING_LANES: u32 = 4;
+/// The longest time for which a thread waits for the first lane before it takes another one, in
+/// nanoseconds. WHY: the first lane keeps the most lines, and writing a line takes about 300 ns.
+const FIRST_LANE_WAIT_NS: u64 = 1000;
+/// The longest time for which a thread waits for a lane, in nanoseconds. After that, its line is
+/// lost. WHY it waits: the threads that have the lanes are probably just writing their lines.
+const LANE_WAIT_NS: u64 = 10_000;
 /// The number of slots of the first lane, divided by the number of slots of each other lane.
 const FIRST_LANE_CAPACITY_FACTOR: u64 = 8;
 
@@ -103,14 +110,15 @@ impl LogRing {
         })
     }
 
-    /// Writes a line into the first lane to which no other thread writes at this moment. Does not
-    /// block, and allocates no memory. Makes no system call, unless a subscriber sleeps until a
-    /// line arrives.
+    /// Writes a line into a lane to which no other thread writes at this moment. Does not block,
+    /// and allocates no memory. Makes no system call, unless a subscriber sleeps until a line
+    /// arrives. Spins for some hundred nanoseconds while other threads write their lines, and for
+    /// at most 10 µs if these were interrupted.
     pub(super) fn write(&self, mut header: LogLineHeader, text: &[u8]) {
         header.process_id = self.process_id;
         // Relaxed: each number is given once, and orders nothing else.
         header.sequence = self.lines.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(mut lane) = self.lanes.iter().find_map(try_lock) {
+        if let Some(mut lane) = self.lock_lane() {
             // WHY errors are ignored: a loan fails if the file was truncated, and the log itself
             // would be the place to report that.
             if let Ok(mut loan) = lane.loan(header) {
@@ -121,6 +129,28 @@ impl LogRing {
         if header.is_deferred != 0 {
             // Relaxed: a count. WHY after the line: a thread that reads the count finds the line.
             self.deferred.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Locks a lane to which no other thread writes. Returns `None` if there is none for 10 µs.
+    fn lock_lane(&self) -> Option<MutexGuard<'_, Publisher<LogLine>>> {
+        let first_lane = self.lanes.first()?;
+        if let Some(lane) = try_lock(first_lane) {
+            return Some(lane);
+        }
+        let clock = Clock::kernel();
+        let begin_ns = clock.now_ns();
+        loop {
+            let waited_ns = clock.now_ns().saturating_sub(begin_ns);
+            let lane = if waited_ns < FIRST_LANE_WAIT_NS {
+                try_lock(first_lane)
+            } else {
+                self.lanes.iter().find_map(try_lock)
+            };
+            if lane.is_some() || waited_ns >= LANE_WAIT_NS {
+                return lane;
+            }
+            std::hint::spin_loop();
         }
     }
 
@@ -241,6 +271,9 @@ fn is_log_of_dead_process(namespace: &Arc<Namespace>, log: &LogName) -> bool {
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
+    use std::ops::Range;
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::namespace::NamespaceName;
@@ -290,5 +323,67 @@ mod tests {
         assert_eq!(printed.len() as u32 + missing, 50_000);
         assert_eq!(printed.last(), Some(&50_000));
         assert_eq!(print_once(&ring), (Vec::new(), 0));
+    }
+
+    /// Writes lines while another thread holds the lanes `held` for about a microsecond. Returns
+    /// true once 20 such lines in succession were written into the lanes `wanted`, and false if
+    /// that never happens.
+    fn are_written_into(wanted: Range<usize>, held: Range<usize>) -> bool {
+        let (_dir, ring) = ring_with(16, 0);
+        // The numbers of the last lines that the writer may begin, has begun, and has written.
+        let [permitted, begun, written] = [const { AtomicU64::new(0) }; 3];
+        let await_line = |count: &AtomicU64, line| {
+            while count.load(Ordering::Relaxed) < line {
+                std::hint::spin_loop();
+            }
+        };
+        let end = Instant::now() + Duration::from_secs(20);
+        let mut successes = 0;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for line in 1.. {
+                    await_line(&permitted, line);
+                    if permitted.load(Ordering::Relaxed) == u64::MAX {
+                        break;
+                    }
+                    begun.store(line, Ordering::Relaxed);
+                    ring.write(LogLineHeader::default(), b"");
+                    written.store(line, Ordering::Relaxed);
+                }
+            });
+            for line in 1.. {
+                let before = sent(&ring, wanted.clone());
+                let guards: Vec<_> = ring.lanes[held.clone()].iter().map(try_lock).collect();
+                permitted.store(line, Ordering::Relaxed);
+                await_line(&begun, line);
+                let begin = Instant::now();
+                while begin.elapsed() < Duration::from_nanos(500) {}
+                drop(guards);
+                await_line(&written, line);
+                let is_written = sent(&ring, wanted.clone()) == before + 1;
+                successes = if is_written { successes + 1 } else { 0 };
+                if successes == 20 || Instant::now() > end {
+                    break;
+                }
+            }
+            permitted.store(u64::MAX, Ordering::Relaxed);
+        });
+        successes == 20
+    }
+
+    #[test]
+    fn a_line_waits_for_threads_that_are_just_writing_theirs() {
+        assert!(are_written_into(0..4, 0..4), "lines were lost");
+    }
+
+    #[test]
+    fn a_line_waits_for_the_first_lane_which_keeps_the_most_lines() {
+        assert!(are_written_into(0..1, 0..1), "it took another lane");
+    }
+
+    /// Returns the number of lines in some lanes of the ring.
+    fn sent(ring: &LogRing, lanes: Range<usize>) -> u64 {
+        let lanes = ring.lanes[lanes].iter();
+        lanes.map(|lane| lane.lock().unwrap().sequence()).sum()
     }
 }

@@ -79,7 +79,9 @@ impl LogSettings {
     ///
     /// This number determines the memory of the log. The first lane has a slot of 1 KiB for each
     /// line, and a seventh more; the number of slots is rounded up to a power of two. The three
-    /// other lanes together take about three eighths of the memory of the first one.
+    /// other lanes together take about three eighths of the memory of the first one. They have the
+    /// lines that are written while another thread is interrupted in the middle of one, and each
+    /// keeps an eighth of this number.
     pub const fn lines(mut self, lines: u32) -> Self {
         self.lines = Some(lines);
         self
