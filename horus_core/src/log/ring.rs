@@ -36,6 +36,10 @@ const FIRST_LANE_CAPACITY_FACTOR: u64 = 8;
 /// limit: the ring may be large, and the lines that are held need memory.
 const LINES_PER_BATCH_MAX: usize = 4096;
 
+/// The largest number of lines that a log can be made to keep: with more, a lane would have more
+/// slots than a topic permits.
+pub(super) const LINES_MAX: u32 = 917_504;
+
 /// The largest number of logs of dead processes that are kept for one program.
 const LOGS_KEPT_PER_PROGRAM: usize = 4;
 /// The largest number of logs of dead processes that are kept for all programs together.
@@ -275,6 +279,8 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
+    use horus_shm::internals::layout::CAPACITY_MAX;
+
     use super::*;
     use crate::namespace::NamespaceName;
 
@@ -385,5 +391,11 @@ mod tests {
     fn sent(ring: &LogRing, lanes: Range<usize>) -> u64 {
         let lanes = ring.lanes[lanes].iter();
         lanes.map(|lane| lane.lock().unwrap().sequence()).sum()
+    }
+
+    #[test]
+    fn the_largest_log_fits_into_a_topic() {
+        assert!(slots_for_lines(LINES_MAX.into()) <= CAPACITY_MAX);
+        assert!(slots_for_lines(u64::from(LINES_MAX) + 1) > CAPACITY_MAX);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::LogError;
 use super::filter::LogFilter;
 use super::logger::LOGGER;
-use super::ring::RingSettings;
+use super::ring::{LINES_MAX, RingSettings};
 use super::sink::{self, LogSink};
 use super::{stderr, topic_path};
 use crate::message::Text;
@@ -75,7 +75,7 @@ impl LogSettings {
         self
     }
 
-    /// Sets how many of the last lines the log keeps at least, from 16 to 1,000,000. Default: 448.
+    /// Sets how many of the last lines the log keeps at least, from 16 to 917,504. Default: 448.
     ///
     /// This number determines the memory of the log. The first lane has a slot of 1 KiB for each
     /// line, and a seventh more; the number of slots is rounded up to a power of two. The three
@@ -154,7 +154,7 @@ impl LogSettings {
             writes_stderr,
             ring: RingSettings {
                 program: self.program.unwrap_or_else(topic_path::program_name),
-                lines: self.lines.unwrap_or(DEFAULT_LINES).clamp(16, 1_000_000),
+                lines: self.lines.unwrap_or(DEFAULT_LINES).clamp(16, LINES_MAX),
                 config: match self.config {
                     Some(config) => config,
                     None => NamespaceConfig::from_env()?,
