@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,9 @@ use tempfile::TempDir;
 #[test]
 fn child_role() {
     let Some((role, dir)) = role() else { return };
+    if role == "forks" {
+        return fork_while_the_log_is_opened(&dir);
+    }
     let settings = LogSettings::new().namespace(&namespace_in(&dir));
     let settings = settings.program(role.split(' ').next().unwrap());
     match role.as_str() {
@@ -78,6 +82,39 @@ fn execute(order: &str, dir: &Path) {
         ["cost"] => say(format!("cost {} {}", cost(true), cost(false))),
         _ => panic!("unknown order: {order}"),
     }
+}
+
+/// Forks again and again while another thread tries to open the log. Each child opens its own.
+fn fork_while_the_log_is_opened(dir: &Path) {
+    let namespace = namespace_in(dir);
+    // An open of the log in this namespace fails.
+    let unusable = namespace_in(&dir.join("unusable"));
+    std::fs::remove_dir_all(dir.join("unusable")).unwrap();
+    File::create(dir.join("unusable")).unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let settings = LogSettings::new().namespace(&unusable);
+                settings.open().unwrap_err();
+            }
+        });
+        for _ in 0..200 {
+            let is_well = forked::fork(|| {
+                // SAFETY: the call takes no pointer. It ends a child that hangs.
+                unsafe { libc::alarm(10) };
+                let settings = LogSettings::new().namespace(&namespace);
+                settings.open().is_ok()
+            });
+            if !is_well {
+                // WHY not a panic: the thread would run on, so that this process never ended.
+                say("hangs");
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    say("over");
 }
 
 /// Logs numbered lines from several threads at once.
@@ -468,6 +505,15 @@ fn old_logs_of_dead_processes_are_removed() {
     assert_eq!(names.len(), 10, "{names:?}");
     later.kill();
     order(&mut living, "say alive");
+}
+
+#[test]
+fn a_child_forked_while_another_thread_opens_the_log_can_open_its_own() {
+    let site = Site::new();
+    let mut child = Child::spawn("forks", site.dir.path());
+    assert_eq!(child.await_word("over"), "over");
+    assert_eq!(child.count("hangs"), 0);
+    assert_eq!(child.wait(), End::Code(0));
 }
 
 #[test]

@@ -37,8 +37,10 @@ pub(super) struct LogSink {
 pub(super) fn open(
     resolve: impl FnOnce() -> Result<LogSink, LogError>,
 ) -> Result<&'static LogSink, LogError> {
-    static OPEN_LOCK: Mutex<()> = Mutex::new(());
-    let _opening = OPEN_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    // WHY fork-local: a child may be forked while another thread holds the lock.
+    static OPEN_LOCK: ForkLocal<Mutex<()>> = ForkLocal::new();
+    let opening = OPEN_LOCK.get().lock();
+    let _opening = opening.unwrap_or_else(PoisonError::into_inner);
     if LOG_SINK.get().is_some() {
         return Err(LogError::AlreadyOpen);
     }
