@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, pipe};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
@@ -74,4 +74,38 @@ fn a_child_forked_during_a_write_to_stderr_can_log() {
     child.await_word("done");
     assert_eq!(child.wait(), End::Code(0));
     assert!(read.join().unwrap().contains("of the child"));
+}
+
+#[test]
+fn no_line_is_lost_where_stderr_refuses_to_wait() {
+    let site = Site::new();
+    let (reader, writer) = pipe().unwrap();
+    for (command, value) in [
+        (libc::F_SETFL, libc::O_NONBLOCK),
+        (libc::F_SETPIPE_SZ, 4096),
+    ] {
+        // SAFETY: the call takes no pointer.
+        let status = unsafe { libc::fcntl(writer.as_raw_fd(), command, value) };
+        assert!(status >= 0);
+    }
+    let mut child = Child::spawn_with("robot", site.dir.path(), |command| {
+        command.stderr(writer);
+    });
+    child.await_word("ready");
+    // Far more than the pipe holds.
+    child.tell("count 2000");
+    thread::sleep(Duration::from_millis(300));
+    let read = thread::spawn(move || {
+        let mut text = String::new();
+        File::from(OwnedFd::from(reader))
+            .read_to_string(&mut text)
+            .unwrap();
+        text
+    });
+    child.await_word("done");
+    assert_eq!(child.wait(), End::Code(0));
+    let text = read.join().unwrap();
+    let numbers = text.lines().map(|line| line.rsplit(' ').next().unwrap());
+    let wanted: Vec<_> = (0..2000).map(|number: u32| number.to_string()).collect();
+    assert_eq!(numbers.collect::<Vec<_>>(), wanted);
 }

@@ -32,13 +32,36 @@ fn write_all(mut bytes: &[u8]) -> Result<(), c_int> {
             unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) };
         match usize::try_from(written) {
             Ok(written) => bytes = &bytes[written..],
-            Err(_) => match std::io::Error::last_os_error().raw_os_error() {
-                Some(libc::EINTR) => {}
-                errno => return Err(errno.unwrap_or(0)),
+            Err(_) => match last_errno() {
+                libc::EINTR => {}
+                // WHY not an error: another process may have set `O_NONBLOCK`, which all processes
+                // share that have this pipe or terminal.
+                libc::EAGAIN => wait_until_writable()?,
+                errno => return Err(errno),
             },
         }
     }
     Ok(())
+}
+
+/// Blocks until stderr can take bytes, or has an error that the next write finds. Returns the error
+/// number if the system call fails.
+fn wait_until_writable() -> Result<(), c_int> {
+    let mut stderr = libc::pollfd {
+        fd: libc::STDERR_FILENO,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: the one element is valid for the call.
+    if unsafe { libc::poll(&raw mut stderr, 1, -1) } < 0 && last_errno() != libc::EINTR {
+        return Err(last_errno());
+    }
+    Ok(())
+}
+
+/// Returns the number of the last error of this thread.
+fn last_errno() -> c_int {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 /// Returns the set of signals that has only SIGPIPE.
