@@ -76,6 +76,9 @@ pub(super) struct LogRing {
 #[derive(Debug)]
 pub(super) struct OwnLogReader {
     observer: Subscriber<LogLine>,
+    /// The value of [`LogRing::deferred`] before the last time that all lines were read. WHY not
+    /// `printed`: a line may be printed before it is counted.
+    seen: u32,
     /// Number of deferred lines that have been handled: printed, or reported as not printed. It
     /// wraps around.
     printed: u32,
@@ -109,6 +112,7 @@ impl LogRing {
             deferred: AtomicU32::new(0),
             own_reader: Mutex::new(OwnLogReader {
                 observer: log_topic_builder(&namespace, &name).observer()?,
+                seen: 0,
                 printed: 0,
             }),
         })
@@ -131,8 +135,9 @@ impl LogRing {
             }
         }
         if header.is_deferred != 0 {
-            // Relaxed: a count. WHY after the line: a thread that reads the count finds the line.
-            self.deferred.fetch_add(1, Ordering::Relaxed);
+            // ORDERING(deferred): Release. Pairs with the load in `print_deferred_lines`: a thread
+            // that sees the count finds the line.
+            self.deferred.fetch_add(1, Ordering::Release);
         }
     }
 
@@ -166,15 +171,14 @@ impl LogRing {
         let Some(mut own) = try_lock(&self.own_reader) else {
             return;
         };
-        let deferred = self.deferred.load(Ordering::Relaxed);
-        if own.printed == deferred {
+        // ORDERING(deferred): Acquire. Pairs with the addition in `write`.
+        let deferred = self.deferred.load(Ordering::Acquire);
+        if own.seen == deferred || !own.print_unread_lines(self.slots, print) {
             return;
         }
-        if !own.print_unread_lines(self.slots, print) {
-            return;
-        }
+        own.seen = deferred;
         let missing = deferred.wrapping_sub(own.printed);
-        // More were printed than were counted if one came meanwhile.
+        // More were printed than were counted if one came meanwhile, or after it was reported.
         if missing != 0 && missing < u32::MAX / 2 {
             report(missing);
             own.printed = deferred;
@@ -391,6 +395,27 @@ mod tests {
     fn sent(ring: &LogRing, lanes: Range<usize>) -> u64 {
         let lanes = ring.lanes[lanes].iter();
         lanes.map(|lane| lane.lock().unwrap().sequence()).sum()
+    }
+
+    /// On a CPU that reorders accesses, or if a lane is mapped late, a line may be found after it
+    /// was reported as missing.
+    #[test]
+    fn a_line_that_comes_after_it_was_reported_delays_no_other_line() {
+        let (_dir, ring) = ring_with(16, 0);
+        let header = LogLineHeader {
+            is_deferred: 1,
+            ..LogLineHeader::default()
+        };
+        ring.deferred.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(print_once(&ring), (Vec::new(), 1));
+        let mut late = ring.lanes[1].lock().unwrap();
+        late.loan(header).unwrap().publish().unwrap();
+        drop(late);
+
+        ring.write(header, b"");
+        assert_eq!(print_once(&ring), (vec![0, 1], 0));
+        ring.write(header, b"");
+        assert_eq!(print_once(&ring), (vec![2], 0));
     }
 
     #[test]
