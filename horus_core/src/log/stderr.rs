@@ -50,17 +50,22 @@ fn write_line(out: &mut impl fmt::Write, header: &LogLineHeader, text: &str) -> 
     out.write_char('\n')
 }
 
-/// A buffer for one line for stderr. A line of usual length is written with one system call, so
-/// that the lines of several processes do not mix.
+/// The size of a buffer for a line. WHY: the longest line has 5.7 KiB, because the escape of a byte
+/// of its text has up to 7 bytes.
+const LINE_BYTES_MAX: usize = 6 << 10;
+
+/// A buffer for one line for stderr. Each line of the log is written with one system call, so that
+/// the lines of several threads do not mix. (The kernel may divide a line for a pipe that is nearly
+/// full if the line has more than 4 KiB.)
 struct StderrLine {
-    bytes: [u8; 2048],
+    bytes: [u8; LINE_BYTES_MAX],
     len: usize,
 }
 
 impl StderrLine {
     const fn new() -> Self {
         Self {
-            bytes: [0; 2048],
+            bytes: [0; LINE_BYTES_MAX],
             len: 0,
         }
     }
@@ -105,5 +110,22 @@ mod tests {
             "12:00:00.123Z WARN  pl\\u{1b}anner: first\\u{1b}[2J\\r\n    | ERROR other… (9 bytes \
              more)\n"
         );
+    }
+
+    /// Otherwise, a line of another thread could come between its parts.
+    #[test]
+    fn the_longest_line_is_written_by_one_call() {
+        let header = LogLineHeader {
+            timestamp_ns: u64::MAX,
+            level: LogLineHeader::ERROR,
+            node: Text::truncated(&"\x1b".repeat(64)),
+            target: Text::truncated(&"\u{202e}".repeat(64)),
+            cut_bytes: u32::MAX,
+            ..LogLineHeader::default()
+        };
+        let text = format!("{}x", "\n".repeat(LogLineHeader::TEXT_BYTES_MAX - 1));
+        let mut out = String::new();
+        write_line(&mut out, &header, &text).unwrap();
+        assert!(out.len() <= LINE_BYTES_MAX, "{} bytes", out.len());
     }
 }
