@@ -37,6 +37,10 @@ fn child_role() {
     let settings = settings.program(role.split(' ').next().unwrap());
     match role.as_str() {
         "robot" => settings.init().unwrap(),
+        "strict" => {
+            let filter = LogFilter::parse("error").unwrap();
+            settings.stderr(false).filter(filter).init().unwrap();
+        }
         _ => settings.stderr(false).init().unwrap(),
     }
     say("ready");
@@ -442,6 +446,24 @@ fn the_environment_selects_lines_and_what_it_cannot_say_is_reported() {
         "{odd}"
     );
     assert_eq!(odd.lines().count(), 4, "{odd}");
+}
+
+#[test]
+fn a_variable_without_a_valid_part_leaves_the_filter_of_the_program() {
+    for (text, selected) in [
+        ("", vec!["ERROR"]),
+        (" , ", vec!["ERROR"]),
+        ("debgu", vec!["ERROR"]),
+        ("debgu,warn", vec!["ERROR", "WARN"]),
+    ] {
+        let site = Site::new();
+        let mut child = Child::spawn_with("strict", site.dir.path(), |command| {
+            command.env("HORUS_LOG", text);
+        });
+        child.await_word("ready");
+        order(&mut child, "levels");
+        assert_eq!(texts(&site.lines().0), selected, "'{text}'");
+    }
 }
 
 #[test]

@@ -64,27 +64,31 @@ impl LogFilter {
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let (filter, mut errors) = Self::parse_leniently(text);
         if errors.is_empty() {
-            Ok(filter)
+            Ok(filter.unwrap_or_default())
         } else {
             Err(errors.remove(0))
         }
     }
 
     /// Parses the text form of a filter. Skips invalid parts, and returns an error for each of
-    /// them.
-    pub(super) fn parse_leniently(text: &str) -> (Self, Vec<FilterError>) {
+    /// them. Returns no filter if the text has no valid part.
+    pub(super) fn parse_leniently(text: &str) -> (Option<Self>, Vec<FilterError>) {
         let mut filter = Self::default();
+        let mut has_part = false;
         let mut errors = Vec::new();
         for part in text.split(',').map(str::trim) {
             if part.is_empty() {
                 continue;
             }
-            if let Err(reason) = filter.add_part(part) {
-                let part = part.to_owned();
-                errors.push(FilterError { part, reason });
+            match filter.add_part(part) {
+                Ok(()) => has_part = true,
+                Err(reason) => {
+                    let part = part.to_owned();
+                    errors.push(FilterError { part, reason });
+                }
             }
         }
-        (filter, errors)
+        (has_part.then_some(filter), errors)
     }
 
     fn add_part(&mut self, part: &str) -> Result<(), String> {
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn invalid_parts_are_named_and_the_others_count() {
         let (filter, errors) = LogFilter::parse_leniently("loud,arm=debug,=info,x=,a=b=c");
-        assert_eq!(filter.to_string(), "info,arm=debug");
+        assert_eq!(filter.unwrap().to_string(), "info,arm=debug");
         let parts: Vec<_> = errors.iter().map(|error| error.part.as_str()).collect();
         assert_eq!(parts, ["loud", "=info", "x=", "a=b=c"]);
     }

@@ -27,7 +27,8 @@
 //! # Environment
 //!
 //! * `HORUS_LOG` selects the lines, for example `info,planner=debug`: see [`LogFilter`]. Parts that
-//!   cannot be understood are reported on stderr and left out. Default: `info`.
+//!   cannot be understood are reported on stderr and left out. If no part is left, the filter of the
+//!   program applies ([`LogSettings::filter`]). Default: `info`.
 //! * `HORUS_LOG_STDERR=off` writes no lines to stderr. Default: `on`.
 //!
 //! # Cost

@@ -62,7 +62,7 @@ impl LogSettings {
     }
 
     /// Sets the filter that decides which lines are logged. The environment variable `HORUS_LOG`
-    /// overrides it, unless it is empty.
+    /// overrides it, unless the variable is empty or no part of it is valid.
     pub fn filter(mut self, filter: LogFilter) -> Self {
         self.filter = filter;
         self
@@ -121,16 +121,12 @@ impl LogSettings {
 
     fn into_sink(self) -> Result<LogSink, LogError> {
         let mut warnings = Vec::new();
-        // WHY: an empty variable means what no variable means, as for stderr below.
-        let filter = env::var_os(FILTER_VARIABLE).filter(|text| !text.is_empty());
-        let filter = filter.map_or(self.filter, |text| {
-            let (filter, errors) = LogFilter::parse_leniently(&text.to_string_lossy());
-            let texts = errors
-                .iter()
-                .map(|error| format!("{FILTER_VARIABLE}: {error}"));
-            warnings.extend(texts);
-            filter
-        });
+        let text = env::var_os(FILTER_VARIABLE).unwrap_or_default();
+        let (filter, errors) = LogFilter::parse_leniently(&text.to_string_lossy());
+        let texts = errors
+            .iter()
+            .map(|error| format!("{FILTER_VARIABLE}: {error}"));
+        warnings.extend(texts);
         let writes_stderr = match env::var_os(STDERR_VARIABLE)
             .as_deref()
             .and_then(OsStr::to_str)
@@ -150,7 +146,7 @@ impl LogSettings {
         }
         Ok(LogSink {
             node: Text::truncated(&self.node),
-            filter,
+            filter: filter.unwrap_or(self.filter),
             writes_stderr,
             ring: RingSettings {
                 program: self.program.unwrap_or_else(topic_path::program_name),
