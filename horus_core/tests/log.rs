@@ -530,6 +530,30 @@ fn old_logs_of_dead_processes_are_removed() {
 }
 
 #[test]
+fn the_newest_logs_are_kept_although_the_clock_was_set_back() {
+    let site = Site::new();
+    for number in 1..=4 {
+        // The log of a process that began while the clock was ahead.
+        let name = format!("horus/log/restarted/9999999999999999-{number}");
+        let topic = Topic::<LogLine>::builder(&name).namespace(&site.namespace);
+        let qos = Qos::new().capacity(64).history(16).persist_after_exit(true);
+        let header = LogLineHeader {
+            sequence: 1,
+            monotonic_ns: number,
+            ..LogLineHeader::default()
+        };
+        let line = LogLine::new(header, b"").unwrap();
+        topic.qos(qos).publisher().unwrap().send(line).unwrap();
+    }
+    let mut child = site.child("restarted");
+    order(&mut child, "say last-words");
+    child.kill();
+    let _again = site.child("restarted");
+    let texts = texts(&site.lines().0);
+    assert_eq!(texts, ["", "", "", "last-words"]);
+}
+
+#[test]
 fn a_child_forked_while_another_thread_opens_the_log_can_open_its_own() {
     let site = Site::new();
     let mut child = Child::spawn("forks", site.dir.path());

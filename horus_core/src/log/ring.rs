@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::SystemTime;
 
 use horus_shm::clock::Clock;
 use horus_shm::topic_names;
@@ -11,7 +12,7 @@ use horus_shm::topic_names;
 use super::error::LogError;
 use super::topic_path::LogName;
 use crate::introspect::Inspector;
-use crate::message::{LogLine, LogLineHeader, timestamp_now_ns};
+use crate::message::{LogLine, LogLineHeader};
 use crate::namespace::{Namespace, NamespaceConfig, remove_topic};
 use crate::topic::error::TopicError;
 use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
@@ -91,7 +92,7 @@ impl LogRing {
         let namespace = Namespace::open(&settings.config)?;
         remove_old_logs(&namespace);
         let process_id = std::process::id();
-        let start_us = timestamp_now_ns() / 1000;
+        let start_us = system_time_us();
         let name = LogName::new(&settings.program, process_id, start_us).to_string();
         let lines = u64::from(settings.lines);
         let slots = [1, FIRST_LANE_CAPACITY_FACTOR].map(|factor| slots_for_lines(lines / factor));
@@ -239,7 +240,15 @@ pub(super) fn log_topic_builder(namespace: &Arc<Namespace>, name: &str) -> Topic
     topic.qos(Qos::new().strict(true))
 }
 
-/// Removes the oldest logs of dead processes, so that only the permitted numbers are kept.
+/// Returns the time of the system clock, in microseconds since 1970. WHY not the clock of messages:
+/// a simulated time may be the same in each run.
+fn system_time_us() -> u64 {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    time.unwrap_or_default().as_micros() as u64
+}
+
+/// Removes the oldest logs of dead processes, so that only the permitted numbers are kept. Their
+/// order is that of their last lines.
 ///
 /// WHY a limit for each program: a program that ends and starts again and again must not displace
 /// the logs of all others.
@@ -254,7 +263,7 @@ fn remove_old_logs(namespace: &Arc<Namespace>) {
     let mut dead: Vec<_> = logs
         .filter(|log| is_log_of_dead_process(namespace, log))
         .collect();
-    dead.sort();
+    dead.sort_by_cached_key(|log| time_of_last_line(namespace, log));
     let mut of_program: HashMap<&str, usize> = HashMap::new();
     for (newer, log) in dead.iter().rev().enumerate() {
         let of_program = of_program.entry(&log.program).or_default();
@@ -263,6 +272,16 @@ fn remove_old_logs(namespace: &Arc<Namespace>) {
             let _ = remove_topic(namespace, &log.to_string());
         }
     }
+}
+
+/// Returns the time of the last line of a log, in nanoseconds of the monotonic clock, or 0 if there
+/// is none. Costs some 50 µs.
+///
+/// WHY not the time in the name of the log: the system clock may have been set back since then.
+fn time_of_last_line(namespace: &Arc<Namespace>, log: &LogName) -> u64 {
+    let topic = log_topic_builder(namespace, &log.to_string());
+    let line = topic.observer().ok().and_then(|mut lines| lines.latest());
+    line.map_or(0, |line| line.monotonic_ns)
 }
 
 /// Returns true if the process that wrote the log `log` has ended. Costs some 40 µs.
