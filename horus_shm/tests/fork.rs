@@ -10,8 +10,12 @@ mod stream;
 mod tracer;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use horus_shm::{FanoutShm, Namespace, OpenError, RingOptions, SendError, SpscShm, fork_epoch};
+use horus_shm::{
+    FanoutShm, Namespace, OpenError, RingOptions, SendError, SpscShm, fork_epoch, machine,
+};
 
 use common::{Child, eventually, fork, join_fork, role, say};
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
@@ -39,6 +43,7 @@ fn child_role() {
     match role().as_deref() {
         Some("fork and wait") => fork_and_wait(&inherited_namespace()),
         Some("echo") => echo(&inherited_namespace()),
+        Some("examine the machine") => fork_while_the_machine_is_examined(),
         _ => {}
     }
 }
@@ -280,6 +285,41 @@ fn look<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
         std::thread::yield_now();
         look()
     })
+}
+
+/// Forks while another thread examines the machine for the first time in its process.
+fn fork_while_the_machine_is_examined() {
+    for _ in 0..50 {
+        let pid = fork(|| {
+            let has_begun = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    has_begun.store(true, Ordering::Relaxed);
+                    machine();
+                });
+                while !has_begun.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+                join_fork(fork(|| {
+                    // SAFETY: the call takes no pointer. It ends a child that hangs.
+                    unsafe { libc::alarm(5) };
+                    !machine().vendor.is_empty()
+                }))
+            })
+        });
+        if !join_fork(pid) {
+            return say("the child hangs");
+        }
+    }
+    say("no child hangs");
+}
+
+#[test]
+fn a_child_forked_while_another_thread_examines_the_machine_can_do_so_itself() {
+    let dir = shm_dir();
+    let mut child = Child::spawn("examine the machine", dir.path());
+    assert_eq!(child.listen(), "no child hangs");
+    child.finish();
 }
 
 #[test]

@@ -79,8 +79,13 @@ pub struct Machine {
 /// file.
 pub fn machine() -> &'static Machine {
     static MACHINE_PROPERTIES: OnceLock<Machine> = OnceLock::new();
+    if let Some(machine) = MACHINE_PROPERTIES.get() {
+        return machine;
+    }
+    // WHY outside of the initialisation, though several threads may do it at the same time: a child
+    // that is forked during the initialisation waits for its end for ever.
+    let machine = Machine::examine();
     MACHINE_PROPERTIES.get_or_init(|| {
-        let machine = Machine::examine();
         machine.tuning.set_current();
         machine
     })
