@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::os::descriptor::with_standard_streams_open;
+use crate::os::descriptor::{CheckedFd, open_long_lived};
 use crate::os::thread;
 
 /// Number of bytes of the stack that [`prefault_stack`] makes resident in memory.
@@ -117,7 +117,7 @@ const CPU_LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 /// reason.
 #[derive(Debug)]
 pub struct CpuAwakeRequest {
-    _file: File,
+    _file: CheckedFd,
 }
 
 impl CpuAwakeRequest {
@@ -132,12 +132,13 @@ impl CpuAwakeRequest {
     }
 
     fn new_at(path: &Path) -> io::Result<Self> {
-        let open = || File::options().write(true).open(path);
-        let mut request = with_standard_streams_open(open)?;
+        let open = || Ok(File::options().write(true).open(path)?.into());
+        let mut request = File::from(open_long_lived(open)?);
         // WHY zero: for a latency of one microsecond the kernel chooses a sleep state that a
         // virtual machine's host turns into one of tens or hundreds of microseconds.
         request.write_all(&0_i32.to_ne_bytes())?;
-        Ok(Self { _file: request })
+        let file = CheckedFd::new(request.into())?;
+        Ok(Self { _file: file })
     }
 }
 
@@ -154,6 +155,8 @@ pub fn prefault_stack() {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]
@@ -174,6 +177,30 @@ mod tests {
         drop(awake);
         let nowhere = CpuAwakeRequest::new_at(Path::new("/dev/null/nowhere"));
         assert_eq!(nowhere.unwrap_err().kind(), io::ErrorKind::NotADirectory);
+    }
+
+    /// Returns the number of a descriptor of this process that belongs to the file at `path`.
+    fn number_of(path: &Path) -> Option<i32> {
+        std::fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .find_map(|entry| {
+                let entry = entry.unwrap();
+                let is_found = std::fs::read_link(entry.path()).is_ok_and(|target| target == path);
+                is_found.then(|| entry.file_name().to_str().unwrap().parse().unwrap())
+            })
+    }
+
+    #[test]
+    fn a_request_closes_no_file_that_has_its_number_by_now() {
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let request = CpuAwakeRequest::new_at(&path).unwrap();
+        let number = number_of(&path).unwrap();
+        let other = File::open("/dev/null").unwrap();
+        // SAFETY: the call takes no pointer. It closes the descriptor of the request.
+        assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), number) }, number);
+        drop(request);
+        // SAFETY: the call takes no pointer.
+        assert_eq!(unsafe { libc::close(number) }, 0, "it was closed");
     }
 
     #[test]
