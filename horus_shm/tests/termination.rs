@@ -60,10 +60,8 @@ fn action_of(signal: c_int) -> usize {
     // SAFETY: an action of zeros is valid.
     let mut action: sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: null requests no change, and `action` is valid for the write.
-    assert_eq!(
-        unsafe { libc::sigaction(signal, ptr::null(), &mut action) },
-        0
-    );
+    let status = unsafe { libc::sigaction(signal, ptr::null(), &mut action) };
+    assert_eq!(status, 0);
     action.sa_sigaction
 }
 
@@ -73,10 +71,8 @@ fn set_action(signal: c_int, handler: usize) {
     let mut action: sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
     // SAFETY: the action is valid; the handlers of this test only use atomics.
-    assert_eq!(
-        unsafe { libc::sigaction(signal, &action, ptr::null_mut()) },
-        0
-    );
+    let status = unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
+    assert_eq!(status, 0);
 }
 
 // Forked children.
@@ -119,7 +115,7 @@ fn a_forked_child_has_the_actions_from_before_and_may_record_signals_itself() {
     let end = end_of(|| {
         set_action(libc::SIGINT, count as *const () as usize);
         let inherited = TerminationSignals::install().unwrap();
-        let is_well = join_fork(fork(move || {
+        join_fork(fork(move || {
             assert_eq!(action_of(libc::SIGINT), count as *const () as usize);
             assert_eq!(action_of(libc::SIGTERM), libc::SIG_DFL);
             let own = TerminationSignals::install().unwrap();
@@ -129,8 +125,7 @@ fn a_forked_child_has_the_actions_from_before_and_may_record_signals_itself() {
             drop(own);
             raise(libc::SIGINT);
             COUNTED.load(Ordering::Relaxed) == 1
-        }));
-        is_well
+        }))
     });
     assert_eq!(end, "exited with 0");
 }

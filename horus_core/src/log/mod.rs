@@ -27,18 +27,18 @@
 //! # Environment
 //!
 //! * `HORUS_LOG` selects the lines, for example `info,planner=debug`: see [`LogFilter`]. Parts that
-//!   cannot be understood are reported on stderr and left out. If no part is left, the filter of the
-//!   program applies ([`LogSettings::filter`]). Default: `info`.
+//!   cannot be understood are reported on stderr and left out. If no part is left, the filter of
+//!   the program applies ([`LogSettings::filter`]). Default: `info`.
 //! * `HORUS_LOG_STDERR=off` writes no lines to stderr. Default: `on`.
 //!
 //! # Cost
 //!
 //! A call whose level is filtered out costs a few nanoseconds. Any other call formats its text on
 //! the stack and copies it into the ring. That takes about 0.3 µs, without an allocation or a
-//! system call, and at most 10 µs more while other threads write their lines; only the first call of a thread makes two system calls. Writing to
-//! stderr is a system call, which blocks while the program that reads stderr through a pipe is
-//! slow. Therefore, real-time nodes do not print their lines on their own threads: a thread of the
-//! scheduler prints them within some milliseconds.
+//! system call, and at most 10 µs more while other threads write their lines; only the first call
+//! of a thread makes two system calls. Writing to stderr is a system call, which blocks while the
+//! program that reads stderr through a pipe is slow. Therefore, real-time nodes do not print their
+//! lines on their own threads: a thread of the scheduler prints them within some milliseconds.
 //!
 //! # Limits
 //!
