@@ -251,8 +251,9 @@ fn child_role() {
     spawn::die_with_parent();
     match role.as_str() {
         "claim late" => claims::claim_late(),
-        "publish" => grows::publish(0),
-        "publish history" => grows::publish(4),
+        "publish" => grows::publish(0, true),
+        "publish history" => grows::publish(4, true),
+        "publish unaware" => grows::publish(0, false),
         other => panic!("no role called '{other}'"),
     }
 }

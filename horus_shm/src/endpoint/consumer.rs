@@ -163,15 +163,17 @@ impl<T: Pod> Consumer<T> {
         // WHY by index: a message that were passed on by value would be copied each time.
         let mut spare = MaybeUninit::<T>::uninit();
         let buffers = [dst, spare.as_mut_ptr()];
-        let newest = self.raw.latest_among(|raw, lane, best: Option<&usize>| {
-            let free = best.map_or(0, |buffer| 1 - buffer);
-            // SAFETY: each buffer has the size of a `T`, as in `recv`.
-            let arrival =
-                unsafe { raw.copy_latest_of(lane, buffers[free].cast(), size_of::<T>()) }?;
-            // SAFETY: all bytes were written, and any bytes are a `T`.
-            let key = key(unsafe { &*buffers[free] });
-            Some((arrival, key, free))
-        });
+        let bytes = size_of::<T>();
+        let newest = self
+            .raw
+            .latest_among(bytes, |raw, lane, best: Option<&usize>| {
+                let free = best.map_or(0, |buffer| 1 - buffer);
+                // SAFETY: each buffer has the size of a `T`, as in `recv`.
+                let arrival = unsafe { raw.copy_latest_of(lane, buffers[free].cast(), bytes) }?;
+                // SAFETY: all bytes were written, and any bytes are a `T`.
+                let key = key(unsafe { &*buffers[free] });
+                Some((arrival, key, free))
+            });
         if newest == Some(1) {
             // SAFETY: the message is in `spare`, and `dst` has room for it.
             unsafe { dst.copy_from_nonoverlapping(spare.as_ptr(), 1) };

@@ -6,7 +6,7 @@ use horus_shm::{
     Namespace, OnStalled, RawConsumer, RawProducer, Request, Segment, TopicName, TypeInfo,
 };
 
-use super::{Scene, TOPIC, receive, receive_messages};
+use super::{Scene, TOPIC, expect_nothing_lost, receive, receive_messages, send_until_full};
 use crate::common::{Child, say};
 
 /// The lengths of messages that need a lane file each.
@@ -14,8 +14,9 @@ const LENGTHS: [usize; 6] = [8, 5_000, 20_000, 80_000, 320_000, 1_280_000];
 /// Number of lane files of a publisher that have names.
 const NAMED_EXTENTS: u64 = 4;
 
-/// Sends messages of the lengths that it is told, line by line. Keeps `history` messages.
-pub(super) fn publish(history: u32) {
+/// Sends messages of the lengths that it is told, line by line. Keeps `history` messages. If
+/// `notices_moves` is false, it never moves to another file.
+pub(super) fn publish(history: u32, notices_moves: bool) {
     forbid_name_watch_thread();
     let namespace = Namespace::current().unwrap();
     let mut type_info = TypeInfo::opaque::<u64>();
@@ -27,7 +28,9 @@ pub(super) fn publish(history: u32) {
     let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
     say("here");
     for (number, line) in (0_u64..).zip(std::io::stdin().lines()) {
-        check_names_now();
+        if notices_moves {
+            check_names_now();
+        }
         let mut message = vec![0; line.unwrap().parse().unwrap()];
         message[..8].copy_from_slice(&number.to_le_bytes());
         producer.send_bytes(&message).unwrap();
@@ -139,5 +142,41 @@ fn a_reader_counts_no_message_as_lost_that_a_predecessor_sent_elsewhere() {
             let received = received_before + NAMED_EXTENTS;
             assert_eq!(found, (sent, received, lost, 0), "{what}");
         }
+    }
+}
+
+/// The lane of the former file has a longer extent behind the one with the first message.
+#[test]
+fn a_reader_that_moved_receives_a_longer_message_behind_a_short_one() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let mut producer = scene.producer();
+    assert_eq!(send_until_full(&mut producer, 0, &[8, 10_000]), 2);
+    scene.remove();
+    assert_eq!(receive_messages(&mut reader), [(0, 8), (1, 10_000)]);
+    expect_nothing_lost(&reader, 2);
+}
+
+/// The publisher grows in the former file after the reader has moved.
+#[test]
+fn a_reader_that_moved_receives_a_longer_message_of_a_publisher_that_did_not() {
+    for is_killed in [false, true] {
+        let scene = Scene::alone(0);
+        let mut reader = scene.reader();
+        let mut watch = reader.watch();
+        let mut publisher = Child::spawn("publish unaware", scene.dir.path());
+        assert_eq!(publisher.listen(), "here");
+        send(&mut publisher, 8);
+        assert_eq!(receive(&mut reader), [0]);
+        scene.remove();
+        assert_eq!(receive(&mut reader), []);
+        send(&mut publisher, 80_000);
+        if is_killed {
+            publisher.kill();
+        }
+        assert_eq!(receive_messages(&mut reader), [(1, 80_000)]);
+        watch.follow_consumer();
+        assert!(!watch.has_message(), "killed: {is_killed}");
+        expect_nothing_lost(&reader, 2);
     }
 }

@@ -105,7 +105,7 @@ impl RawConsumer {
             let length = if this.sized { arrival.bytes } else { bytes };
             Some((arrival, key(&buffers[free][..length]), (free, length)))
         };
-        self.latest_among(read)
+        self.latest_among(bytes, read)
     }
 
     /// Borrows the newest message that has not been received yet, as [`Self::borrow`] does. Counts
@@ -120,7 +120,7 @@ impl RawConsumer {
             return Err(self.observer_borrow_error());
         }
         let mut refused = None;
-        let found = self.latest_among(|this, lane, _| {
+        let found = self.latest_among(usize::MAX, |this, lane, _| {
             // WHY: without a second pin the other lanes are not compared, and stay unread.
             let held = this
                 .pin_latest_of(lane)

@@ -35,18 +35,19 @@ impl RawConsumer {
 
     /// Returns, of the newest messages of all lanes, the one with the greatest key. Calls `read`
     /// for each lane, with the best message so far. `read` returns the metadata, the key and the
-    /// content of that lane's newest message. The messages that are not chosen are counted as
-    /// skipped.
+    /// content of that lane's newest message, of up to `bytes` bytes. The messages that are not
+    /// chosen are counted as skipped.
     #[inline(always)]
     pub(in crate::endpoint::consumer) fn latest_among<M>(
         &mut self,
+        bytes: usize,
         read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         if self.is_unusable() {
             if !self.is_draining() || self.segment.check_health().is_err() {
                 return None;
             }
-            return self.latest_while_draining(read);
+            return self.latest_while_draining(bytes, read);
         }
         self.latest_in_present_file(read)
     }

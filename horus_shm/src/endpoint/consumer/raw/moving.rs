@@ -241,7 +241,9 @@ impl RawConsumer {
     }
 
     /// Calls `old` for each former file, and then `own` for each lane of the present file, until a
-    /// call returns a message. The caller has checked that this reader is usable.
+    /// call returns a message. The caller has checked that this reader is usable, and can take
+    /// messages of up to `bytes` bytes. Returns nothing that comes after a message that is longer,
+    /// if messages must not be cut.
     ///
     /// WHY former files are polled twice: a publisher sends its first message in the present file
     /// after its last one in the former file. When this reader has seen a message in the present
@@ -249,11 +251,12 @@ impl RawConsumer {
     /// publisher.
     fn poll_while_draining<R>(
         &mut self,
+        bytes: usize,
         mut old: impl FnMut(&mut Self) -> Option<R>,
         mut own: impl FnMut(&mut Self, usize) -> Option<R>,
     ) -> Option<R> {
         self.look_for_lanes();
-        if let Some(found) = self.poll_former_files(&mut old) {
+        if let Some(found) = self.poll_former_files(bytes, &mut old) {
             return Some(found);
         }
         self.leave_finished_files();
@@ -265,10 +268,11 @@ impl RawConsumer {
             if head <= reader.position() {
                 continue;
             }
-            if let Some(found) = self.poll_former_files(&mut old) {
+            if let Some(found) = self.poll_former_files(bytes, &mut old) {
                 return Some(found);
             }
-            if !self.has_earlier_unmapped_messages(lane)
+            if !self.would_cut(bytes)
+                && !self.has_earlier_unmapped_messages(lane)
                 && let Some(found) = own(self, lane)
             {
                 return Some(found);
@@ -278,9 +282,14 @@ impl RawConsumer {
     }
 
     /// Calls `old` for each former file, from the oldest on, until a call returns a message. Ends
-    /// at a file in which messages may wait that cannot be mapped now. WHY: the later files may
-    /// have newer messages of the same publishers.
-    fn poll_former_files<R>(&mut self, old: &mut impl FnMut(&mut Self) -> Option<R>) -> Option<R> {
+    /// at a file in which messages may wait that cannot be mapped now, or that are longer than
+    /// `bytes` and must not be cut. WHY: the later files may have newer messages of the same
+    /// publishers.
+    fn poll_former_files<R>(
+        &mut self,
+        bytes: usize,
+        old: &mut impl FnMut(&mut Self) -> Option<R>,
+    ) -> Option<R> {
         let past = self.past.as_mut()?;
         for former in &mut past.former {
             former.whole = self.whole;
@@ -290,7 +299,10 @@ impl RawConsumer {
                 past.last_lane = former.last_lane();
                 return Some(found);
             }
-            if former.lacks_memory() {
+            // WHY now: the call may have found longer messages, and the caller has to make room.
+            self.longest = self.longest.max(former.longest);
+            self.lap = self.lap.max(former.lap);
+            if former.lacks_memory() || former.would_cut(bytes) {
                 break;
             }
         }
@@ -435,7 +447,7 @@ impl RawConsumer {
             this.count_received_message(lane, arrival);
             Some(this.confirm_message())
         };
-        let found = self.poll_while_draining(old, own);
+        let found = self.poll_while_draining(bytes, old, own);
         found.unwrap_or_else(|| {
             self.publish_counters();
             self.spin_back_off();
@@ -456,7 +468,7 @@ impl RawConsumer {
             (this.confirm_message() == PollOutcome::Message)
                 .then(|| this.occupied_bytes(this.longest))
         };
-        self.poll_while_draining(Self::recv_length, own)
+        self.poll_while_draining(usize::MAX, Self::recv_length, own)
     }
 
     /// Does the same as [`Self::borrow`], for a reader that still reads former files, which have
@@ -467,7 +479,8 @@ impl RawConsumer {
             return Ok(None);
         }
         let own = |this: &mut Self, lane| this.borrow_from(lane).transpose();
-        let found = self.poll_while_draining(|former| former.borrow().transpose(), own);
+        let old = |former: &mut Self| former.borrow().transpose();
+        let found = self.poll_while_draining(usize::MAX, old, own);
         found.transpose()
     }
 
@@ -486,10 +499,11 @@ impl RawConsumer {
     #[cold]
     pub(super) fn latest_while_draining<M>(
         &mut self,
+        bytes: usize,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         self.look_for_lanes();
-        let found = self.poll_former_files(&mut |former: &mut Self| {
+        let found = self.poll_former_files(bytes, &mut |former: &mut Self| {
             let is_usable = !former.is_unusable();
             is_usable
                 .then(|| former.latest_in_present_file(&mut read))
@@ -500,7 +514,7 @@ impl RawConsumer {
         }
         self.leave_finished_files();
         self.latest_of_known_lanes(|this, lane, best| {
-            let waits = this.has_earlier_unmapped_messages(lane);
+            let waits = this.would_cut(bytes) || this.has_earlier_unmapped_messages(lane);
             (!waits).then(|| read(this, lane, best)).flatten()
         })
     }
