@@ -17,6 +17,8 @@ mod newest;
 #[path = "moving/returns.rs"]
 mod returns;
 mod spawn;
+#[path = "moving/watched.rs"]
+mod watched;
 
 use std::fs::{self, File};
 use std::mem::offset_of;

@@ -121,9 +121,10 @@ impl ConsumerProgress {
         }
     }
 
-    /// Returns new progress in this file, for a consumer that comes back to it from another file.
-    pub(super) fn for_returning_consumer(&self) -> Self {
-        let (memory, health) = (Arc::clone(&self.memory), Arc::clone(&self.health));
+    /// Returns new progress in this file, with this block and these cursors, of the consumer whose
+    /// state is `health`: one that has moved here, or that comes back from another file.
+    pub(super) fn of_consumer(&self, health: &Arc<ConsumerHealth>) -> Self {
+        let (memory, health) = (Arc::clone(&self.memory), Arc::clone(health));
         Self::new((self.readers, self.reader), self.lanes, memory, health)
     }
 

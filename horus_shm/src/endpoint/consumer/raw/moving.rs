@@ -209,8 +209,10 @@ impl RawConsumer {
             self.return_to_file(at);
             return Ok(());
         }
-        let health = Arc::clone(self.progress.health());
-        let mut moved = Self::join_lanes(segment, self.reading, StartOrigin::Beginning, health)?;
+        let (origin, own_health) = (StartOrigin::Beginning, Arc::default());
+        let mut moved = Self::join_lanes(segment, self.reading, origin, own_health)?;
+        // WHY not before: if the join fails, the drop of what was made marks its health as closed.
+        moved.progress = Arc::new(moved.progress.of_consumer(self.progress.health()));
         moved.on_mismatch = self.on_mismatch;
         moved.whole = self.whole;
         moved.last = self.last;

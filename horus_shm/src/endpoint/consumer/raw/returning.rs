@@ -46,7 +46,7 @@ impl RawConsumer {
         past.changes += 1;
         past.not_moved = None;
         // WHY a new one: watches have followed the reader from the old one to the file just left.
-        let renewed = Arc::new(self.progress.for_returning_consumer());
+        let renewed = Arc::new(self.progress.of_consumer(self.progress.health()));
         let left_behind = std::mem::replace(&mut self.progress, renewed);
         close_consumer(&left_behind, self.place.as_deref());
         left.progress.set_watch_of_next_file(self.watch());
