@@ -1,10 +1,14 @@
 //! Watches on a reader that moves, and what a reader reports while it reads two files.
 
+use std::fs;
+use std::path::PathBuf;
 use std::thread;
+use std::time::Duration;
 
-use horus_shm::{RawConsumer, ReadMode, RecvError};
+use horus_shm::internals::wait::WaitPolicy;
+use horus_shm::{LaneWatch, RawConsumer, ReadMode, RecvError, Watch};
 
-use super::{RETRY_PERIOD, Scene, receive};
+use super::{RETRY_PERIOD, Scene, receive, send};
 use crate::common::{Child, eventually};
 
 /// Receives after the reader has tried again to map the lanes that it could not map.
@@ -31,4 +35,66 @@ fn a_move_that_fails_closes_no_watch() {
     assert!(!watch.is_closed());
     drop(reader);
     assert!(watch.is_closed());
+}
+
+#[test]
+fn a_watch_that_is_made_after_a_move_shows_messages_in_the_former_file() {
+    let scene = Scene::alone(0);
+    let mut reader = scene.reader();
+    let mut publisher = Child::spawn("publish unaware", scene.dir.path());
+    assert_eq!(publisher.listen(), "here");
+    assert_eq!(publisher.ask("8"), "sent");
+    assert_eq!(receive(&mut reader), [0]);
+    scene.remove();
+    assert_eq!(receive(&mut reader), []);
+    let mut watch = reader.watch();
+    assert!(!watch.has_message());
+    assert_eq!(publisher.ask("8"), "sent");
+    assert!(watch.has_message());
+    let policy = WaitPolicy::with_timeout(Duration::from_millis(200));
+    let due = || watch.is_due().then_some(());
+    assert!(Watch::wait_any(&[watch.clone()], policy, due).is_some());
+    assert_eq!(receive(&mut reader), [1]);
+    assert!(!watch.has_message());
+    // It shows those of the present file, too, also after the former one was left.
+    let mut producer = scene.producer();
+    send(&mut producer, 7..8);
+    assert!(watch.has_message());
+    assert_eq!(receive(&mut reader), [7]);
+    drop(publisher);
+    eventually("the reader leaves the former file", || {
+        assert_eq!(receive(&mut reader), []);
+        watch.follow_consumer();
+        watch.segment().is_same_file(reader.segment())
+    });
+    send(&mut producer, 8..9);
+    assert!(watch.has_message());
+}
+
+impl Scene {
+    fn lane_files(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.namespace.topics_path()).unwrap();
+        let paths = files.map(|file| file.unwrap().path());
+        paths.filter(|path| is_of_lane(path)).collect()
+    }
+
+    /// Renames the lane files away, and returns them with their new paths.
+    fn hide_lanes(&self) -> Vec<(PathBuf, PathBuf)> {
+        let hide = |path: PathBuf| {
+            let to = self.dir.path().join(path.file_name().unwrap());
+            fs::rename(&path, &to).unwrap();
+            (path, to)
+        };
+        self.lane_files().into_iter().map(hide).collect()
+    }
+}
+
+fn is_of_lane(path: &std::path::Path) -> bool {
+    path.file_name().unwrap().to_string_lossy().starts_with('.')
+}
+
+fn expect_same_report(reader: &RawConsumer, lanes: &LaneWatch, fails: bool) {
+    let checked = reader.check();
+    assert_eq!(checked.is_err(), fails, "{checked:?}");
+    assert_eq!(lanes.unmapped_lane().is_some(), fails);
 }

@@ -223,7 +223,9 @@ impl RawConsumer {
         former.past = Some(Box::new(past.for_former()));
         past.last_lane = former.last_lane().or(past.last_lane);
         past.changes += 1;
-        former.progress.set_watch_of_next_file(self.watch());
+        former
+            .progress
+            .set_watch_of_next_file(self.watch_of_present_file());
         former.note_own_epoch();
         past.former.push(former);
         self.begin_behind_past(&past);

@@ -49,7 +49,8 @@ impl RawConsumer {
         let renewed = Arc::new(self.progress.of_consumer(self.progress.health()));
         let left_behind = std::mem::replace(&mut self.progress, renewed);
         close_consumer(&left_behind, self.place.as_deref());
-        left.progress.set_watch_of_next_file(self.watch());
+        left.progress
+            .set_watch_of_next_file(self.watch_of_present_file());
         left.note_own_epoch();
         past.former.push(left);
         self.past = Some(past);

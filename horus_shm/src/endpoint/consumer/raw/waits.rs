@@ -133,6 +133,13 @@ impl RawConsumer {
     /// Returns a watch, with which another thread can wait until this consumer has a message.
     #[must_use]
     pub fn watch(&self) -> Watch {
+        // WHY: from the oldest file, the watch leads to all later ones.
+        let oldest = self.former().first().unwrap_or(self);
+        oldest.watch_of_present_file()
+    }
+
+    /// Returns a watch on this consumer that does not show messages in its former files.
+    pub(super) fn watch_of_present_file(&self) -> Watch {
         Watch::new(&self.segment, &self.progress, self.place.as_ref())
     }
 }
