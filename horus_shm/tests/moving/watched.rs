@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{LaneWatch, RawConsumer, ReadMode, RecvError, Watch};
+use horus_shm::{LaneWatch, RawConsumer, ReadMode, RecvError, Request, TypeInfo, Watch};
 
 use super::{RETRY_PERIOD, Scene, receive, send};
 use crate::common::{Child, eventually};
@@ -97,4 +97,65 @@ fn expect_same_report(reader: &RawConsumer, lanes: &LaneWatch, fails: bool) {
     let checked = reader.check();
     assert_eq!(checked.is_err(), fails, "{checked:?}");
     assert_eq!(lanes.unmapped_lane().is_some(), fails);
+}
+
+#[test]
+fn a_lane_watch_forgets_a_lane_of_a_file_that_was_left() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let lanes = reader.watch().lane_watch();
+    let mut producer = scene.producer();
+    for path in scene.lane_files() {
+        fs::remove_file(path).unwrap();
+    }
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), []);
+    expect_same_report(&reader, &lanes, true);
+    scene.remove();
+    assert_eq!(receive(&mut reader), []);
+    expect_same_report(&reader, &lanes, true);
+    send(&mut producer, 1..2);
+    eventually("the reader leaves the former file", || {
+        receive(&mut reader);
+        reader.check().is_ok()
+    });
+    expect_same_report(&reader, &lanes, false);
+}
+
+#[test]
+fn a_lane_watch_reports_the_present_file_when_a_former_one_recovers() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let lanes = reader.watch().lane_watch();
+    let mut old = scene.producer();
+    let hidden = scene.hide_lanes();
+    send(&mut old, 0..1);
+    assert_eq!(receive(&mut reader), []);
+    expect_same_report(&reader, &lanes, true);
+    scene.remove();
+    let mut new = scene.producer();
+    let hidden_later = scene.hide_lanes();
+    send(&mut new, 7..8);
+    assert_eq!(receive(&mut reader), []);
+    expect_same_report(&reader, &lanes, true);
+    for (path, hidden) in hidden {
+        fs::rename(hidden, path).unwrap();
+    }
+    assert_eq!(receive_later(&mut reader), [0]);
+    expect_same_report(&reader, &lanes, true);
+    for (path, hidden) in hidden_later {
+        fs::rename(hidden, path).unwrap();
+    }
+    assert_eq!(receive_later(&mut reader), [7]);
+    expect_same_report(&reader, &lanes, false);
+}
+
+impl Scene {
+    /// Returns the request of endpoints of another type.
+    fn other_request(&self) -> Request {
+        let mut request = self.request();
+        request.type_info = TypeInfo::opaque::<u32>();
+        request.type_info.sized = true;
+        request
+    }
 }

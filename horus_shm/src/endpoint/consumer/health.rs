@@ -45,7 +45,7 @@ impl LaneWatch {
 
     /// Returns the error of a lane that the consumer could not map in its last receive call; `None`
     /// if there is no such lane, or if the consumer has been dropped. Takes a lock that the
-    /// consumer takes only when the error changes.
+    /// consumer takes only when it searches for publishers.
     #[must_use]
     pub fn unmapped_lane(&self) -> Option<LaneNotMapped> {
         let health = self.health.upgrade()?;

@@ -151,9 +151,9 @@ impl ConsumerProgress {
     }
 
     /// Stores the error of a lane that cannot be mapped, so that watches report it; `None` if all
-    /// lanes are mapped.
+    /// lanes of all files of the consumer are mapped.
     #[cold]
-    pub(crate) fn set_unmapped_lane(&self, error: Option<LaneNotMapped>) {
+    pub(super) fn set_unmapped_lane(&self, error: Option<LaneNotMapped>) {
         let unmapped = self.health.unmapped.lock();
         *unmapped.unwrap_or_else(PoisonError::into_inner) = error;
     }
@@ -184,7 +184,7 @@ impl ConsumerProgress {
     /// Stores the reason why no live publisher matches the consumer, so that watches report it;
     /// `None` if one matches. Calls `find` for a publisher that does not match, only if the reason
     /// has changed.
-    pub(crate) fn set_mismatch(
+    pub(super) fn set_mismatch(
         &self,
         cause: Option<Mismatch>,
         find: impl FnOnce() -> Option<MismatchedPublisher>,

@@ -83,9 +83,9 @@ impl RawConsumer {
         }
         self.progress.set_read_lanes(read_lanes, changes);
         let complete = failed.is_none();
-        self.store_failed_mapping(failed);
+        self.failed = failed;
         self.update_lane_totals();
-        self.note_mismatch();
+        self.report_to_watches();
         // WHY not if there are later extents: the reader goes on there when it has reached their
         // beginning.
         if complete && !self.has_later {
@@ -161,15 +161,20 @@ impl RawConsumer {
         self.follow_extents(self.lanes.len() - 1, newest)
     }
 
-    /// Stores the result of an attempt to map all lanes, for this reader and for the threads that
-    /// watch it. `None` means success.
-    pub(super) fn store_failed_mapping(&mut self, failed: Option<FailedMapping>) {
-        let error = |failed: Option<FailedMapping>| failed.map(|failed| failed.error);
-        let before = error(std::mem::replace(&mut self.failed, failed));
-        let now = error(failed);
-        if now != before {
-            self.progress.set_unmapped_lane(now);
+    /// Stores for the threads that watch this reader what it found in all of its files: the error
+    /// of a lane that cannot be mapped, and whether a publisher matches.
+    ///
+    /// The reader of a former file stores nothing. WHY: that of the present file stores it for all
+    /// files, as soon as it has polled this one.
+    pub(super) fn report_to_watches(&mut self) {
+        if self.progress.has_moved() {
+            self.past.get_or_insert_default().has_searched = true;
+            return;
         }
+        let mut failed = self.files().filter_map(|file| file.failed);
+        let error = failed.next().map(|failed| failed.error);
+        self.progress.set_unmapped_lane(error);
+        self.note_mismatch();
     }
 
     /// Returns the error for a lane that cannot be mapped; `None` if this reader misses nothing,

@@ -108,7 +108,8 @@ impl RawConsumer {
         self.publish_counters();
         // WHY: the next call then looks for lanes.
         self.known = discover::NEVER_SEARCHED;
-        self.store_failed_mapping(None);
+        self.failed = None;
+        self.report_to_watches();
         Ok(())
     }
 

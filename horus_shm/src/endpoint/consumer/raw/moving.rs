@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use std::{iter, mem};
 
 use super::join::StartOrigin;
 use super::left::{FinishedFile, LeftFile};
@@ -65,6 +66,9 @@ pub(super) struct FormerFiles {
     unmapped_since: Option<Instant>,
     /// True if the reader is an observer of one lane. It never moves to another file, even if its
     /// file loses its name.
+    /// Used only in the reader of a former file: true if it has searched for lanes since the reader
+    /// of the present file last reported to watches what was found.
+    pub(super) has_searched: bool,
     stays: bool,
     /// Number of times that the reader has joined or left a topic file.
     pub(super) changes: u64,
@@ -164,6 +168,11 @@ impl RawConsumer {
 
     /// Returns the files of the topic in which endpoints may be: the files that this reader reads,
     /// and the file that has the topic's name now.
+    /// Returns the readers of all files that are being read: this one, and one for each former file.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Self> {
+        iter::once(self).chain(self.former())
+    }
+
     #[must_use]
     pub fn topic_files(&self) -> TopicFiles {
         let former = self.former().iter().map(|former| &former.segment);
@@ -216,7 +225,7 @@ impl RawConsumer {
         moved.on_mismatch = self.on_mismatch;
         moved.whole = self.whole;
         moved.last = self.last;
-        let mut former = std::mem::replace(self, moved);
+        let mut former = mem::replace(self, moved);
         // WHY now: lanes that are found later are of publishers that came back to this file.
         former.look_for_lanes();
         let mut past = former.past.take().unwrap_or_default();
@@ -287,9 +296,26 @@ impl RawConsumer {
 
     /// Calls `old` for each former file, from the oldest on, until a call returns a message. Ends
     /// at a file in which messages may wait that cannot be mapped now, or that are longer than
+    /// Polls the former files as [`Self::poll_each_former_file`] does, and reports to watches what
+    /// was found there.
+    fn poll_former_files<R>(
+        &mut self,
+        bytes: usize,
+        old: &mut impl FnMut(&mut Self) -> Option<R>,
+    ) -> Option<R> {
+        let found = self.poll_each_former_file(bytes, old);
+        let former = self.past.iter_mut().flat_map(|past| &mut past.former);
+        let past = former.filter_map(|former| former.past.as_mut());
+        let searched = past.filter_map(|past| mem::take(&mut past.has_searched).then_some(()));
+        if searched.count() > 0 {
+            self.report_to_watches();
+        }
+        found
+    }
+
     /// `bytes` and must not be cut. WHY: the later files may have newer messages of the same
     /// publishers.
-    fn poll_former_files<R>(
+    fn poll_each_former_file<R>(
         &mut self,
         bytes: usize,
         old: &mut impl FnMut(&mut Self) -> Option<R>,
@@ -347,6 +373,7 @@ impl RawConsumer {
         self.note_own_epoch();
     }
 
+        self.report_to_watches();
     /// Returns the final data about this reader's file if no publisher can send to it any more, and
     /// all readable messages have been read; otherwise `None`.
     ///
