@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{LaneWatch, RawConsumer, ReadMode, RecvError, Request, TypeInfo, Watch};
+use horus_shm::{
+    LaneWatch, OnStalled, RawConsumer, RawProducer, ReadMode, RecvError, Request, TypeInfo, Watch,
+};
 
 use super::{RETRY_PERIOD, Scene, receive, send};
 use crate::common::{Child, eventually};
@@ -158,4 +160,32 @@ impl Scene {
         request.type_info.sized = true;
         request
     }
+}
+
+/// Until the publisher that matches moves, it is alive in the former file.
+#[test]
+fn a_publisher_that_has_not_moved_counts_as_one_that_matches() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let lanes = reader.watch().lane_watch();
+    let mut matched = scene.producer();
+    send(&mut matched, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    scene.remove();
+    assert_eq!(receive(&mut reader), []);
+    let other = scene.open_with(&scene.other_request());
+    let _other = RawProducer::new(other, OnStalled::Full).unwrap();
+    assert_eq!(receive(&mut reader), []);
+    assert_eq!(reader.topic_files().publisher_count(), 2);
+    assert_eq!((reader.check(), lanes.mismatch()), (Ok(()), None));
+    drop(matched);
+    eventually("no publisher matches", || {
+        assert_eq!(receive(&mut reader), []);
+        lanes.mismatch().is_some()
+    });
+    let checked = reader.check();
+    assert!(
+        matches!(checked, Err(RecvError::Incompatible { .. })),
+        "{checked:?}"
+    );
 }

@@ -166,18 +166,12 @@ impl RawConsumer {
         self.unmatched.iter().any(|unmatched| unmatched.id == id)
     }
 
-    /// Returns an error if there are live publishers, but none that matches this reader.
+    /// Returns an error if this reader's file has live publishers, but none that matches the reader,
+    /// and no former file has one that does. WHY not also for publishers in former files that do not
+    /// match: the reader leaves a file that has no others.
     pub(super) fn check_match(&self) -> Result<(), RecvError> {
-        let lives = |lane| {
-            let block = self.segment.lane_block(lane, Access::Read);
-            // Relaxed: for people.
-            block.is_ok_and(|block| {
-                let owner = block.owner.get();
-                owner != 0 && !self.segment.is_dead(owner)
-            })
-        };
         let unmatched = self.unmatched.iter();
-        let unmatched = unmatched.filter(|unmatched| lives(unmatched.id.lane));
+        let unmatched = unmatched.filter(|unmatched| self.has_live_owner(unmatched.id.lane));
         // WHY the least: the reason must not depend on the order of the lanes.
         let rank = |unmatched: &&UnmatchedLane| {
             let is_of_type = unmatched.cause == Mismatch::Reliability;
@@ -186,23 +180,32 @@ impl RawConsumer {
         let Some(unmatched) = unmatched.min_by_key(rank) else {
             return Ok(());
         };
-        let (lane, cause) = (unmatched.id.lane, unmatched.cause);
-        let is_matched = |followed: &FollowedLane| {
-            let lane = followed.lane;
-            lives(lane)
-                && self
-                    .unmatched
-                    .iter()
-                    .all(|unmatched| unmatched.id.lane != lane)
-        };
-        if self.lanes.iter().any(is_matched) {
+        if self.files().any(Self::has_live_match) {
             return Ok(());
         }
         Err(RecvError::Incompatible {
             topic: self.segment.label(),
-            lane,
-            cause,
+            lane: unmatched.id.lane,
+            cause: unmatched.cause,
         })
+    }
+
+    /// Returns true if the publisher that owns a lane of this reader's file is alive.
+    fn has_live_owner(&self, lane: u32) -> bool {
+        let block = self.segment.lane_block(lane, Access::Read);
+        // Relaxed: for people.
+        block.is_ok_and(|block| {
+            let owner = block.owner.get();
+            owner != 0 && !self.segment.is_dead(owner)
+        })
+    }
+
+    /// Returns true if a lane of this reader's file has a live publisher that matches.
+    fn has_live_match(&self) -> bool {
+        let is_matched = |followed: &FollowedLane| {
+            self.has_live_owner(followed.lane) && self.unmatched_in(followed.lane).is_none()
+        };
+        self.lanes.iter().any(is_matched)
     }
 
     /// Stores the result of [`Self::check_match`], so that watches on this reader can report it.
