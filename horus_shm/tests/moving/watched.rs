@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    LaneWatch, OnStalled, RawConsumer, RawProducer, ReadMode, RecvError, Request, TypeInfo, Watch,
+    LaneWatch, OnStalled, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
+    TypeInfo, Watch,
 };
 
 use super::{RETRY_PERIOD, Scene, receive, send};
@@ -188,4 +190,33 @@ fn a_publisher_that_has_not_moved_counts_as_one_that_matches() {
         matches!(checked, Err(RecvError::Incompatible { .. })),
         "{checked:?}"
     );
+}
+
+#[test]
+fn a_detach_is_counted_after_a_move_too() {
+    let scene = Scene::new(0);
+    let mut request = scene.request();
+    request.capacity = Some(4);
+    request.reliability = Some(Reliability::Reliable);
+    let segment = scene.open_with(&request);
+    let mut reader = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
+    let after = Duration::from_millis(5);
+    let mut producer = RawProducer::new(segment, OnStalled::Detach { after }).unwrap();
+    for number in 0..5_u64 {
+        let policy = WaitPolicy::with_timeout(Duration::from_secs(5));
+        let sent = producer.send_bytes_until(policy, &number.to_le_bytes());
+        assert!(sent.is_ok(), "{sent:?}");
+    }
+    assert_eq!(reader.detach_count(), 1);
+    receive(&mut reader);
+    let former = Arc::downgrade(reader.segment());
+    drop(producer);
+    scene.remove();
+    assert_eq!(receive(&mut reader), []);
+    assert_eq!(reader.detach_count(), 1);
+    eventually("the reader leaves the former file", || {
+        assert_eq!(receive(&mut reader), []);
+        former.strong_count() == 0
+    });
+    assert_eq!(reader.detach_count(), 1);
 }

@@ -528,10 +528,14 @@ impl RawConsumer {
     }
 
     /// Returns how many times a reliable publisher has stopped waiting for this reader because it
-    /// did not read for too long.
+    /// did not read for too long, in all files of the topic in which this reader has been.
     #[must_use]
     pub fn detach_count(&self) -> u64 {
-        self.progress.block().detached.get()
+        let ended = self.past.as_ref().map_or(0, |past| past.ended_detaches);
+        let present = self
+            .files()
+            .map(|file| file.progress.block().detached.get());
+        present.fold(ended, u64::wrapping_add)
     }
 
     /// Returns the mode in which this reader reads the topic, such as gated or not.

@@ -30,6 +30,7 @@ pub(super) struct LeftFile {
 pub(super) struct FinishedFile {
     /// The counters of the reader in this file.
     ledger: ReadStats,
+    detaches: u64,
     left: LeftFile,
     sessions: Vec<SessionProgress>,
 }
@@ -47,10 +48,12 @@ impl FormerFiles {
     pub(super) fn remember_file(&mut self, finished: FinishedFile) {
         let FinishedFile {
             ledger,
+            detaches,
             left,
             sessions,
         } = finished;
         self.ended = self.ended.plus(ledger.final_ledger());
+        self.ended_detaches = self.ended_detaches.wrapping_add(detaches);
         self.left.retain(|other| other.number != left.number);
         self.left.push(left);
         let forgotten = self.left.len().saturating_sub(LEFT_FILES_MAX);
@@ -75,6 +78,7 @@ impl RawConsumer {
         });
         FinishedFile {
             ledger,
+            detaches: self.detach_count(),
             left,
             sessions: sessions.collect(),
         }

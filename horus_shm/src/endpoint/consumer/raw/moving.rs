@@ -47,6 +47,8 @@ pub(super) struct FormerFiles {
     pub(super) former: Vec<RawConsumer>,
     /// The sum of the counters of the files that the reader has read to the end and left.
     pub(super) ended: ReadStats,
+    /// The number of times that a publisher stopped waiting for the reader in these files.
+    pub(super) ended_detaches: u64,
     /// For each publisher in the files that the reader has left: how far the reader has read its
     /// messages.
     pub(super) sessions: Vec<SessionProgress>,
@@ -64,11 +66,11 @@ pub(super) struct FormerFiles {
     /// publisher there, but a lane with messages that could not be mapped; `None` if there is no
     /// such lane.
     unmapped_since: Option<Instant>,
-    /// True if the reader is an observer of one lane. It never moves to another file, even if its
-    /// file loses its name.
     /// Used only in the reader of a former file: true if it has searched for lanes since the reader
     /// of the present file last reported to watches what was found.
     pub(super) has_searched: bool,
+    /// True if the reader is an observer of one lane. It never moves to another file, even if its
+    /// file loses its name.
     stays: bool,
     /// Number of times that the reader has joined or left a topic file.
     pub(super) changes: u64,
@@ -166,13 +168,13 @@ impl RawConsumer {
         self.past.as_ref().map_or(&[], |past| &past.former)
     }
 
-    /// Returns the files of the topic in which endpoints may be: the files that this reader reads,
-    /// and the file that has the topic's name now.
     /// Returns the readers of all files that are being read: this one, and one for each former file.
     pub(super) fn files(&self) -> impl Iterator<Item = &Self> {
         iter::once(self).chain(self.former())
     }
 
+    /// Returns the files of the topic in which endpoints may be: the files that this reader reads,
+    /// and the file that has the topic's name now.
     #[must_use]
     pub fn topic_files(&self) -> TopicFiles {
         let former = self.former().iter().map(|former| &former.segment);
@@ -294,8 +296,6 @@ impl RawConsumer {
         None
     }
 
-    /// Calls `old` for each former file, from the oldest on, until a call returns a message. Ends
-    /// at a file in which messages may wait that cannot be mapped now, or that are longer than
     /// Polls the former files as [`Self::poll_each_former_file`] does, and reports to watches what
     /// was found there.
     fn poll_former_files<R>(
@@ -313,6 +313,8 @@ impl RawConsumer {
         found
     }
 
+    /// Calls `old` for each former file, from the oldest on, until a call returns a message. Ends
+    /// at a file in which messages may wait that cannot be mapped now, or that are longer than
     /// `bytes` and must not be cut. WHY: the later files may have newer messages of the same
     /// publishers.
     fn poll_each_former_file<R>(
@@ -371,9 +373,9 @@ impl RawConsumer {
         past.former.iter_mut().for_each(Self::look_for_lanes);
         drop(ended);
         self.note_own_epoch();
+        self.report_to_watches();
     }
 
-        self.report_to_watches();
     /// Returns the final data about this reader's file if no publisher can send to it any more, and
     /// all readable messages have been read; otherwise `None`.
     ///
