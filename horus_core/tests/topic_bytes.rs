@@ -35,6 +35,37 @@ fn a_refused_message_counts_as_malformed() {
     assert_eq!((stats.received, stats.malformed, stats.sent), (1, 1, 2));
 }
 
+/// The first message that is longer than the slots so far.
+#[test]
+fn a_buffer_that_is_long_enough_receives_a_whole_message() {
+    const BYTES: usize = 100_000;
+    let private = Private::new();
+    let kind = DynamicType::of::<Value>();
+    let builder = || kind.builder("any").namespace(private.namespace());
+    let mut buffers = [vec![0; 1 << 20], vec![0; 1 << 20]];
+    let ways: [fn(&mut DynamicSubscriber, &mut [Vec<u8>; 2]) -> Option<usize>; 3] = [
+        |subscriber, [buffer, _]| subscriber.recv_into(buffer),
+        |subscriber, [buffer, _]| subscriber.recv_into_timeout(buffer, LONG).ok(),
+        |subscriber, [buffer, other]| Some(subscriber.latest_into([buffer, other])?.1),
+    ];
+    for (way, receive) in ways.into_iter().enumerate() {
+        let (mut publisher, mut subscriber) = builder().endpoints().unwrap();
+        assert!(subscriber.max_message_bytes() < BYTES, "way {way}");
+        std::thread::scope(|scope| {
+            let sending = scope.spawn(|| {
+                // WHY: the call that waits has begun then.
+                std::thread::sleep(Duration::from_millis(50));
+                publisher.send_bytes(&[7; BYTES]).unwrap();
+            });
+            if way != 1 {
+                sending.join().unwrap();
+            }
+            let received = receive(&mut subscriber, &mut buffers);
+            assert_eq!(received, Some(BYTES), "way {way}");
+        });
+    }
+}
+
 #[test]
 fn borrowing_waits_for_a_message() {
     let private = Private::new();

@@ -298,7 +298,8 @@ impl RawConsumer {
     ///
     /// # Safety
     ///
-    /// `dst` is writable for `bytes` bytes. `bytes` is at most the payload of the ring.
+    /// `dst` is writable for `bytes` bytes. Unless messages vary in length, `bytes` is at most the
+    /// payload of the ring.
     #[inline(always)]
     pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         if self.is_unusable() {

@@ -51,14 +51,28 @@ impl RawConsumer {
         self.whole && bytes < self.longest
     }
 
+    /// Returns the maximum number of bytes that a receive call copies to a buffer of `buffer_bytes`
+    /// bytes.
+    #[inline(always)]
+    const fn copied_bytes_max(&self, buffer_bytes: usize) -> usize {
+        // WHY only if all messages have one length: a publisher may just have begun to send longer
+        // ones, and a call limits the copy of a message of variable length by its lane's slots.
+        if self.sized || buffer_bytes < self.longest {
+            buffer_bytes
+        } else {
+            self.longest
+        }
+    }
+
     /// Copies the next message to the beginning of `buffer`, and returns its length; `None` if
     /// there is no message right now. A message that is longer than the buffer is cut to the
     /// buffer's length. Never blocks.
     #[inline(always)]
     pub fn recv_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let (buffer, bytes) = (buffer.as_mut_ptr(), buffer.len().min(self.max_bytes()));
+        let (buffer, bytes) = (buffer.as_mut_ptr(), self.copied_bytes_max(buffer.len()));
         let polled = if bytes == COMMAND_BYTES {
-            // SAFETY: the buffer is writable for that many bytes, which are at most the payload.
+            // SAFETY: the buffer is writable for that many bytes, which are at most the payload if
+            // messages do not vary in length.
             unsafe { self.recv(buffer, COMMAND_BYTES) }
         } else {
             // SAFETY: as above.
@@ -74,8 +88,8 @@ impl RawConsumer {
         wait_policy: WaitPolicy,
         buffer: &mut [u8],
     ) -> Option<usize> {
-        let bytes = buffer.len().min(self.max_bytes());
-        // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
+        let bytes = self.copied_bytes_max(buffer.len());
+        // SAFETY: as in `recv_bytes`.
         let polled = unsafe { self.recv_until(wait_policy, buffer.as_mut_ptr(), bytes) };
         (polled == PollOutcome::Message).then(|| self.occupied_bytes(bytes))
     }
@@ -92,7 +106,7 @@ impl RawConsumer {
         buffers: [&mut [u8]; 2],
         key: Key<'_>,
     ) -> Option<(usize, usize)> {
-        let bytes = buffers[0].len().min(buffers[1].len()).min(self.max_bytes());
+        let bytes = self.copied_bytes_max(buffers[0].len().min(buffers[1].len()));
         let read = |this: &mut Self, lane, best: Option<&(usize, usize)>| {
             // WHY here: the lanes, and their longest slots, are known only now.
             if this.would_cut(bytes) {
@@ -100,7 +114,7 @@ impl RawConsumer {
             }
             let free = best.map_or(0, |(buffer, _)| 1 - buffer);
             let dst: *mut [u8] = &raw mut *buffers[free];
-            // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
+            // SAFETY: as in `recv_bytes`.
             let arrival = unsafe { this.copy_latest_of(lane, dst.cast(), bytes) }?;
             let length = if this.sized { arrival.bytes } else { bytes };
             Some((arrival, key(&buffers[free][..length]), (free, length)))
