@@ -167,6 +167,26 @@ fn a_sleeping_producer_is_woken_by_a_reader_that_leaves() {
     }
 }
 
+/// A reader that ignores the publisher makes room, too.
+#[test]
+fn a_sleeping_producer_is_woken_by_a_reader_that_ignores_it() {
+    for &edge in EDGES {
+        let segment = topic(None, "topic", &reliable(edge, 2));
+        let mut reader = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
+        let mut writer = producer(&segment);
+        (0..2).for_each(|number| writer.send([0, number, 0]).unwrap());
+        let lane = writer.raw().lane();
+        let sending =
+            thread::spawn(move || Awaited::of(|| writer.send_until(asleep(), &[0, 2, 0])));
+        eventually("the producer sleeps", || room_waiters(&segment) != 0);
+        reader.ignore(lane);
+        let done_ns = now_ns();
+        let (sent, awaited) = sending.join().unwrap();
+        sent.unwrap();
+        awaited.expect_woken(done_ns);
+    }
+}
+
 #[test]
 fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
     let segment = topic(None, "topic", &reliable(WakeBarrier::Fence, 2));

@@ -50,6 +50,8 @@ impl RawConsumer {
             self.update_lane_totals();
         }
         gate::leave_lane(self.progress.cursor(lane));
+        // WHY: this reader may have held back the publisher.
+        self.wake_publishers_that_sleep();
         self.publish_counters();
     }
 
