@@ -187,6 +187,32 @@ fn a_sleeping_producer_is_woken_by_a_reader_that_ignores_it() {
     }
 }
 
+/// A send that waits is refused once, and only if there is no room until the end.
+#[test]
+fn only_a_send_that_fails_counts_as_refused() {
+    let segment = topic(None, "topic", &reliable(WakeBarrier::Membarrier, 2));
+    let mut reader = consumer(&segment);
+    let mut writer = producer(&segment);
+    let refused = || segment.lane_counters()[0].refused;
+    (0..2).for_each(|number| writer.send([0, number, 0]).unwrap());
+    let wait = WaitPolicy::with_timeout(Duration::from_millis(5));
+    assert!(writer.send_until(wait, &[0; 3]).is_err());
+    assert_eq!(refused(), 1);
+    assert!(writer.send([0; 3]).is_err());
+    assert_eq!(refused(), 2);
+    let sending = thread::spawn(move || {
+        for number in 2..50 {
+            writer.send_until(asleep(), &[0, number, 0]).unwrap();
+        }
+    });
+    for number in 0..50 {
+        thread::sleep(Duration::from_micros(300));
+        assert_eq!(reader.recv_until(asleep()), Some([0, number, 0]));
+    }
+    sending.join().unwrap();
+    assert_eq!(refused(), 2);
+}
+
 #[test]
 fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
     let segment = topic(None, "topic", &reliable(WakeBarrier::Fence, 2));

@@ -53,6 +53,8 @@ pub struct RawProducer {
     lane: u32,
     on_stalled: OnStalled,
     refused: Option<RefusalStreak>,
+    /// True while a call waits for room, and tries again if there is none.
+    is_waiting: bool,
     wait: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     fruitless: u32,
@@ -162,6 +164,7 @@ impl RawProducer {
             lane,
             on_stalled,
             refused: None,
+            is_waiting: false,
             wait,
             order,
             fruitless: 0,
@@ -318,15 +321,6 @@ impl RawProducer {
         })?;
         self.note_epoch(seen_epoch);
         Ok(())
-    }
-
-    /// Returns the error of a send for which the lane had no free slot.
-    #[cold]
-    fn full_error(&self) -> SendError<()> {
-        SendError::Full {
-            topic: self.segment.label(),
-            message: (),
-        }
     }
 
     /// Wakes the readers that sleep until a message comes. If none sleeps, this costs only a load

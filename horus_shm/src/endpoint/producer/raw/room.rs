@@ -62,6 +62,8 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         message: &[u8],
     ) -> Result<(), SendError<()>> {
+        // WHY before: a panic must not end the wait.
+        self.expect_length(message.len());
         self.retry_until_room(wait_policy, SendError::is_full, |this| {
             this.send_bytes(message)
         })
@@ -93,7 +95,7 @@ impl RawProducer {
 
     /// Calls `attempt` again as long as its error is one for which `is_full` is true, until
     /// `wait_policy` ends. Sleeps between the calls until there may be room. If the wait ends
-    /// first, returns such an error.
+    /// first, counts one refused send, and returns such an error. `attempt` must not panic.
     #[inline]
     pub(super) fn retry_until_room<T, E>(
         &mut self,
@@ -101,15 +103,21 @@ impl RawProducer {
         is_full: impl Fn(&E) -> bool,
         mut attempt: impl FnMut(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        let full = match attempt(self) {
-            Err(error) if is_full(&error) => error,
-            outcome => return outcome,
+        self.is_waiting = true;
+        let outcome = match attempt(self) {
+            Err(full) if is_full(&full) => self
+                .wait_for_room(wait_policy, |this| match attempt(this) {
+                    Err(error) if is_full(&error) => None,
+                    outcome => Some(outcome),
+                })
+                .unwrap_or(Err(full)),
+            outcome => outcome,
         };
-        self.wait_for_room(wait_policy, |this| match attempt(this) {
-            Err(error) if is_full(&error) => None,
-            outcome => Some(outcome),
-        })
-        .unwrap_or(Err(full))
+        self.is_waiting = false;
+        if outcome.as_ref().is_err_and(is_full) {
+            self.count_refused_send();
+        }
+        outcome
     }
 
     /// Calls `look` repeatedly until it returns a value, or until `wait_policy` ends. Between two
@@ -169,7 +177,7 @@ impl RawProducer {
     fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
         let refused = if tries == 0 {
-            self.count_refusal()
+            self.probe_again()
         } else {
             self.refused
         };
@@ -181,7 +189,7 @@ impl RawProducer {
                 }
                 _ => {
                     self.check_file_not_truncated()?;
-                    return Err(self.full_error());
+                    return Err(self.refuse());
                 }
             }
         } else if was_held_back {
@@ -195,14 +203,32 @@ impl RawProducer {
             return Ok(tries + 1);
         }
         self.check_file_not_truncated()?;
-        Err(self.full_error())
+        Err(self.refuse())
     }
 
-    /// Counts a refused send, and returns the run of refusals to which it belongs; `None` if the
-    /// reader was checked less than [`READER_PROBE_PERIOD`] ago.
-    fn count_refusal(&mut self) -> Option<RefusalStreak> {
-        let now = Instant::now();
+    /// Returns the error of a send for which the lane had no free slot. Counts the send as refused,
+    /// unless the caller waits, and tries again.
+    #[cold]
+    fn refuse(&self) -> SendError<()> {
+        if !self.is_waiting {
+            self.count_refused_send();
+        }
+        SendError::Full {
+            topic: self.segment.label(),
+            message: (),
+        }
+    }
+
+    /// Counts a send that is refused because the lane is full.
+    #[cold]
+    fn count_refused_send(&self) {
         self.writer.memory().block().refused.fetch_add_one();
+    }
+
+    /// Adds an attempt that found no room to the run of such attempts for the same message, and
+    /// returns the run; `None` if the reader was checked less than [`READER_PROBE_PERIOD`] ago.
+    fn probe_again(&mut self) -> Option<RefusalStreak> {
+        let now = Instant::now();
         let position = self.position();
         // WHY: a send that succeeded since then began a new run, without storing that anywhere.
         let run = self.refused.filter(|run| run.position == position);
