@@ -79,12 +79,17 @@ pub(crate) const COPY_PIN_INDEX: u32 = BORROWS_MAX;
 
 impl ReaderSlot {
     /// Claims the first slot that is free or whose reader is dead. If `resumes` is true and the
-    /// dead reader was gated, leaves its cursors unchanged.
+    /// dead reader was gated, leaves its cursors unchanged. If `waits` is true and there is no such
+    /// slot, blocks for up to 10 ms.
     ///
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] or [`OpenError::Io`].
-    pub(crate) fn claim(segment: &Arc<Segment>, resumes: bool) -> Result<ClaimedSlot, OpenError> {
+    pub(crate) fn claim(
+        segment: &Arc<Segment>,
+        resumes: bool,
+        waits: bool,
+    ) -> Result<ClaimedSlot, OpenError> {
         let limits = segment.shape().reader_limit();
         let limit = segment
             .request()
@@ -95,11 +100,12 @@ impl ReaderSlot {
             .collect::<Result<_, _>>()?;
         let owners = blocks.iter().map(|block| &block.owner);
         let me = segment.own_owner_word();
+        let mut pause = claim_pauses(segment.file().is_some());
         let held = owner::hold_with_retries(
             owners,
             me,
             |owner| segment.is_dead(owner),
-            claim_pauses(segment.file().is_some()),
+            || waits && pause(),
         );
         let (index, predecessor) = held.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);

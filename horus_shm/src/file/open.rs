@@ -26,7 +26,7 @@ use crate::protocol::shape::TopicShape;
 
 /// Maximum number of attempts to open a topic. An attempt fails if another process creates or
 /// removes the topic's file in the meantime.
-const OPEN_ATTEMPTS_MAX: u32 = 1000;
+pub(crate) const OPEN_ATTEMPTS_MAX: u32 = 1000;
 /// Number of attempts to open an unusable file that another process has open. After that, the error
 /// is reported.
 const OPEN_ATTEMPTS_WHILE_IN_USE_MAX: u32 = 30;
@@ -100,11 +100,15 @@ pub(crate) enum OpenAttempt {
     InUse(Box<OpenError>),
 }
 
+/// Opens a topic, or creates it, as `mode` says. Sleeps for a millisecond at a time while another
+/// process removes the file, or has it open although it is unusable. After `pauses_max` such
+/// attempts, this is an error.
 pub(crate) fn open(
     namespace: &Arc<Namespace>,
     name: &TopicName,
     request: &Request,
     mode: OpenRule,
+    pauses_max: u32,
 ) -> Result<Arc<TopicMemory>, OpenError> {
     request.check_limits()?;
     let place = TopicPath { namespace, name };
@@ -127,8 +131,14 @@ pub(crate) fn open(
                     return Ok(segment);
                 }
             }
+            OpenAttempt::Retiring if attempt >= pauses_max => {
+                // WHY without its holder: to find that takes long.
+                return Err(place.retiring_error(None));
+            }
             OpenAttempt::Retiring => place.await_removal(attempt)?,
-            OpenAttempt::InUse(error) if attempt >= OPEN_ATTEMPTS_WHILE_IN_USE_MAX => {
+            OpenAttempt::InUse(error)
+                if attempt >= pauses_max.min(OPEN_ATTEMPTS_WHILE_IN_USE_MAX) =>
+            {
                 return Err(*error);
             }
             OpenAttempt::InUse(_) => pause_before_retry(attempt),

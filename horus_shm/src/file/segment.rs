@@ -115,7 +115,13 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        let memory = open::open(namespace, name, request, open::OpenRule::OpenOrCreate)?;
+        let memory = open::open(
+            namespace,
+            name,
+            request,
+            open::OpenRule::OpenOrCreate,
+            open::OPEN_ATTEMPTS_MAX,
+        )?;
         Ok(Self::new(request, memory))
     }
 
@@ -129,7 +135,13 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        let memory = open::open(namespace, name, request, open::OpenRule::Open)?;
+        let memory = open::open(
+            namespace,
+            name,
+            request,
+            open::OpenRule::Open,
+            open::OPEN_ATTEMPTS_MAX,
+        )?;
         Ok(Self::new(request, memory))
     }
 
@@ -143,7 +155,13 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        let memory = open::open(namespace, name, request, open::OpenRule::Create)?;
+        let memory = open::open(
+            namespace,
+            name,
+            request,
+            open::OpenRule::Create,
+            open::OPEN_ATTEMPTS_MAX,
+        )?;
         Ok(Self::new(request, memory))
     }
 

@@ -1,11 +1,13 @@
 //! Watches on a reader that moves, and what a reader reports while it reads two files.
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use horus_shm::internals::check_names_now;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     LaneWatch, OnStalled, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
@@ -39,6 +41,57 @@ fn a_move_that_fails_closes_no_watch() {
     assert!(!watch.is_closed());
     drop(reader);
     assert!(watch.is_closed());
+}
+
+/// Returns the shortest of the calls that each try to move, and fail.
+fn shortest_attempt_to_move(reader: &mut RawConsumer) -> Duration {
+    let attempt = |_| {
+        thread::sleep(RETRY_PERIOD * 11 / 10);
+        let begin = Instant::now();
+        assert_eq!(reader.recv_bytes(&mut [0; 8]), None);
+        begin.elapsed()
+    };
+    // WHY the shortest: the machine may be busy.
+    (0..5).map(attempt).min().unwrap()
+}
+
+/// The pauses before a place counts as taken add up to 8 ms.
+#[test]
+fn an_attempt_to_move_does_not_wait_for_a_place() {
+    let scene = Scene::new(0);
+    let mut request = scene.request();
+    request.reader_limit = Some(1);
+    let mut reader = RawConsumer::new(scene.open_with(&request), ReadMode::KeepLast).unwrap();
+    scene.remove();
+    let _newcomer = RawConsumer::new(scene.open_with(&request), ReadMode::KeepLast).unwrap();
+    let took = shortest_attempt_to_move(&mut reader);
+    assert!(took < Duration::from_millis(6), "{took:?}");
+}
+
+/// A lease on the file has the same effect as a process that is about to remove the file, and is
+/// stopped. It is an error only if it takes long.
+#[test]
+fn an_attempt_to_move_does_not_wait_until_a_file_is_removed() {
+    // SAFETY: the call only makes this process ignore the signal for a lease.
+    unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+    let scene = Scene::alone(0);
+    let mut reader = scene.reader();
+    fs::remove_file(scene.path()).unwrap();
+    let file = fs::File::create_new(scene.path()).unwrap();
+    // SAFETY: the descriptor is open.
+    let leased = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
+    assert_eq!(leased, 0, "{}", std::io::Error::last_os_error());
+    check_names_now();
+    assert_eq!(reader.recv_bytes(&mut [0; 8]), None);
+    assert_eq!(reader.check(), Ok(()));
+    let took = shortest_attempt_to_move(&mut reader);
+    assert!(took < Duration::from_millis(100), "{took:?}");
+    assert!(matches!(reader.check(), Err(RecvError::NameLost { .. })));
+    drop(file);
+    fs::remove_file(scene.path()).unwrap();
+    assert_eq!(receive_later(&mut reader), []);
+    assert_eq!(reader.check(), Ok(()));
+    assert!(reader.segment().is_same_file(&scene.open()));
 }
 
 #[test]

@@ -40,6 +40,16 @@ impl Segment {
     /// The same as for [`Self::open_or_create`] if `creates` is true, otherwise as for
     /// [`Self::open`].
     pub fn reopen(&self, creates: bool) -> Result<Arc<Self>, OpenError> {
+        self.reopen_within(creates, open::OPEN_ATTEMPTS_MAX)
+    }
+
+    /// Opens the topic file as [`Self::reopen`] does, but sleeps for a millisecond at most
+    /// `pauses_max` times while another process removes that file.
+    pub(crate) fn reopen_within(
+        &self,
+        creates: bool,
+        pauses_max: u32,
+    ) -> Result<Arc<Self>, OpenError> {
         let Some(file) = self.file() else {
             return Err(OpenError::RegionLost { path: self.path() });
         };
@@ -48,7 +58,7 @@ impl Segment {
         } else {
             open::OpenRule::Open
         };
-        let memory = open::open(&file.namespace, &file.name, &self.request, mode)?;
+        let memory = open::open(&file.namespace, &file.name, &self.request, mode, pauses_max)?;
         if memory.is_name_lost()
             && let Some(watch) = memory.file().and_then(|file| file.name_watch.as_ref())
         {

@@ -39,8 +39,8 @@ pub(super) enum StartOrigin {
     /// The positions (cursors) that a gated reader left when it died, if there are any; otherwise
     /// the same as `Head`.
     Successor,
-    /// The first position of every lane. For a reader that has read the same topic in an earlier
-    /// file.
+    /// The first position of every lane. For a reader that moves: it has read the same topic in an
+    /// earlier file, and must not block.
     Beginning,
 }
 
@@ -54,7 +54,8 @@ impl RawConsumer {
         if self.reading == ReadMode::Observer {
             segment.add_observer();
         } else {
-            let claimed = ReaderSlot::claim(&segment, resumes)?;
+            let waits = origin != StartOrigin::Beginning;
+            let claimed = ReaderSlot::claim(&segment, resumes, waits)?;
             let place = self.place.insert(Arc::new(claimed.slot));
             resumed = claimed.resumed;
             let health = Arc::clone(self.progress.health());

@@ -75,7 +75,8 @@ pub(super) struct FormerFiles {
     /// Number of times that the reader has joined or left a topic file.
     pub(super) changes: u64,
     /// Time and `errno` of the last attempt to move to another file, if that attempt failed. The
-    /// `errno` is `None` if no file had the topic's name.
+    /// `errno` is `None` if no file had the topic's name, or if the file was being removed at the
+    /// first attempt.
     pub(super) not_moved: Option<(Instant, Option<i32>)>,
 }
 
@@ -200,10 +201,16 @@ impl RawConsumer {
         {
             return;
         }
+        let has_failed = past.not_moved.is_some();
         let failed = self.move_to_new_file().err().map(|error| {
-            // WHY no error if there is no file: an observer creates none.
-            let is_missing = matches!(error, OpenError::NotFound { .. });
-            let errno = (!is_missing).then(|| error.errno_or(libc::EUCLEAN));
+            let is_normal = match error {
+                // WHY: an observer creates no file.
+                OpenError::NotFound { .. } => true,
+                // WHY only at first: a file is usually removed before the next attempt.
+                OpenError::Retiring { .. } => !has_failed,
+                _ => false,
+            };
+            let errno = (!is_normal).then(|| error.errno_or(libc::EUCLEAN));
             self.progress.retry_after(RETRY_PERIOD);
             (Instant::now(), errno)
         });
@@ -211,7 +218,9 @@ impl RawConsumer {
     }
 
     fn move_to_new_file(&mut self) -> Result<(), OpenError> {
-        let segment = self.segment.reopen(self.reading != ReadMode::Observer)?;
+        let creates = self.reading != ReadMode::Observer;
+        // WHY no pauses: receive calls never block, and try again.
+        let segment = self.segment.reopen_within(creates, 0)?;
         if segment.is_same_file(&self.segment) {
             self.note_own_epoch();
             return Ok(());

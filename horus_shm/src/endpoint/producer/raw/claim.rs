@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::moving::MOVE_PAUSES_MAX;
 use crate::file::error::OpenError;
 use crate::file::latch_key::LatchKey;
 use crate::file::offer::Offer;
@@ -119,7 +120,11 @@ impl LaneClaim {
                 return Ok((segment, claim));
             }
             owner::release_entry(&segment.lane_block(claim.lane, Access::Write)?.owner);
-            segment = segment.reopen(true)?;
+            segment = if moves {
+                segment.reopen_within(true, MOVE_PAUSES_MAX)?
+            } else {
+                segment.reopen(true)?
+            };
         }
         let claim = Self::new(&segment, offer, moves)?;
         Ok((segment, claim))

@@ -37,6 +37,10 @@ const CLOSE_WAIT_MAX: Duration = Duration::from_millis(500);
 /// now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
+/// Maximum number of pauses, of a millisecond each, in an attempt to move while another process
+/// removes the file that has the topic's name. WHY not none: the send that tries to move fails then.
+pub(super) const MOVE_PAUSES_MAX: u32 = 4;
+
 /// Minimum time between two checks whether the readers of former files have moved.
 const READER_CHECK_PERIOD: Duration = Duration::from_millis(10);
 
@@ -163,7 +167,7 @@ impl RawProducer {
     /// Opens this publisher in the file that has the topic's name now. If there is no such file and
     /// `may_create` is true, creates one. Returns `None` if this publisher uses that file already.
     fn open_in_named_file(&self, may_create: bool) -> Result<Option<Self>, OpenError> {
-        let segment = self.segment.reopen(may_create)?;
+        let segment = self.segment.reopen_within(may_create, MOVE_PAUSES_MAX)?;
         if segment.is_same_file(&self.segment) {
             return Ok(None);
         }
