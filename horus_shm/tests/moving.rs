@@ -14,6 +14,8 @@ mod common;
 mod grows;
 #[path = "moving/newest.rs"]
 mod newest;
+#[path = "moving/numbers.rs"]
+mod numbers;
 #[path = "moving/returns.rs"]
 mod returns;
 mod spawn;

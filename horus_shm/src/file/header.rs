@@ -70,6 +70,18 @@ pub struct ExtentBoundary {
     pub session_id: u64,
 }
 
+impl ExtentBoundary {
+    /// Returns the number of messages that were sent in the lane before `position`, if no slot was
+    /// skipped since this boundary; `None` if `position` is before the boundary.
+    #[must_use]
+    pub(crate) const fn number_at(self, position: u64) -> Option<u64> {
+        match position.checked_sub(self.position) {
+            Some(sent) => Some(self.number.saturating_add(sent)),
+            None => None,
+        }
+    }
+}
+
 /// The part of a lane file's header that says to which topic and lane the file belongs, and where
 /// its extent begins. The other part is the offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -97,6 +97,19 @@ impl FollowedLane {
     fn is_in_place(&self) -> bool {
         self.extent.offer.shape.request().pinnable || self.other.is_some()
     }
+
+    /// Returns true if the sequence numbers of messages differ from their positions. In a lane
+    /// whose slots cannot be pinned, this is so if an earlier publisher has skipped slots.
+    fn has_skips_before(&self) -> bool {
+        self.extent.base.number != self.extent.base.position
+    }
+
+    /// Returns the sequence number of the message that was read last in a lane whose slots cannot
+    /// be pinned.
+    fn plain_sequence(&self) -> u64 {
+        let position = self.reader.position();
+        self.extent.base.number_at(position).unwrap_or(position)
+    }
 }
 
 /// The metadata of a received message: its sequence number and its length.
@@ -142,8 +155,8 @@ pub struct RawConsumer {
     /// A bit mask of the lanes from which this consumer does not receive: bit i stands for lane i.
     ignored: u64,
     reading: ReadMode,
-    /// True if the consumer has to take the slower path, because the slots of a lane can be pinned,
-    /// or because the messages of a lane have to be completed with default values.
+    /// True if the consumer has to take the slower path, because the slots of a lane can be pinned
+    /// or were skipped, or because the messages of a lane have to be completed with default values.
     in_place: bool,
     /// True if messages vary in length, so that each one stores its own; false if all messages have
     /// the same size.

@@ -154,10 +154,8 @@ impl RawProducer {
         let gated = offer.reliability == Reliability::Reliable;
         let in_place = offer.shape.request().pinnable;
         let slot_bytes = extent.offer.shape.request().payload_bytes;
-        let mut writer = LaneWriter::new(raw, position, gated);
-        if in_place {
-            writer = writer.with_numbering();
-        }
+        // WHY with the numbers also if this publisher skips no slot: earlier ones may have.
+        let writer = LaneWriter::new(raw, position, gated).with_numbering();
         let mut this = Self {
             writer,
             seen_epoch,

@@ -137,8 +137,7 @@ impl RawConsumer {
             let ExtentBoundary {
                 position, number, ..
             } = extent.base;
-            let numbered = extent.offer.shape.request().pinnable;
-            let number = Some(if numbered { number } else { position });
+            let number = Some(number);
             self.starts[lane as usize] = LaneStart { position, number };
         }
         let LaneStart { position, number } = self.starts[lane as usize];

@@ -94,15 +94,13 @@ impl RawConsumer {
         let newest = self
             .newest_extent(lane)?
             .and_then(|id| self.map_extent(id).ok());
-        // WHY only if it is mapped: as in `lane_start`.
-        let is_plain = newest.is_some_and(|(extent, _)| !extent.offer.shape.request().pinnable);
-        let start = if is_plain {
-            LaneStart {
+        let start = match newest {
+            // WHY only if it is mapped: as in `lane_start`.
+            Some((extent, _)) if !extent.offer.shape.request().pinnable => LaneStart {
                 position,
-                number: Some(position),
-            }
-        } else {
-            self.start_at_end(lane, None)?
+                number: extent.base.number_at(position),
+            },
+            _ => self.start_at_end(lane, None)?,
         };
         self.starts[lane as usize] = start;
         self.publish_start(lane);

@@ -97,7 +97,6 @@ impl RawConsumer {
                 // SAFETY: as above.
                 unsafe { reader.read(dst, bytes) }
             };
-            let number = reader.position();
             if polled != PollOutcome::Message {
                 return Err(polled);
             }
@@ -105,6 +104,7 @@ impl RawConsumer {
                 // SAFETY: `dst` is writable for `wanted` bytes by the contract.
                 unsafe { other.convert(dst, wanted, bytes) };
             }
+            let number = self.lanes[lane].plain_sequence();
             return Ok(MessageInfo { number, bytes });
         }
         let sized = shape.sized;
@@ -174,7 +174,7 @@ impl RawConsumer {
         // SAFETY: no byte is written.
         match unsafe { reader.read(ptr::dangling_mut(), 0) } {
             PollOutcome::Message => Ok(MessageInfo {
-                number: reader.position(),
+                number: self.lanes[lane].plain_sequence(),
                 bytes,
             }),
             polled => Err(polled),

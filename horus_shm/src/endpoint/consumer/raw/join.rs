@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::waits::PublisherWaker;
-use super::{FollowedLane, RawConsumer, ReadMode};
+use super::{RawConsumer, ReadMode};
 use crate::endpoint::consumer::watch::ConsumerProgress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::OpenError;
@@ -169,11 +169,12 @@ impl RawConsumer {
             position = gate::join_lane(&memory, reader, back_to).max(position);
         }
         // WHY only if the offer is known: an extent that cannot be mapped may contain skips.
-        if offer.is_some_and(|offer| !offer.shape.request().pinnable) {
-            return Ok(LaneStart {
-                position,
-                number: Some(position),
-            });
+        if let Some((extent, _)) = &newest
+            && !extent.offer.shape.request().pinnable
+        {
+            let number = extent.base.number_at(position);
+            let number = number.or_else(|| lane::message_number_at(block, position));
+            return Ok(LaneStart { position, number });
         }
         if back_to.is_some_and(|back_to| back_to < head) {
             // WHY not always the number in the slot: the writer may have overwritten it, or this
@@ -338,7 +339,8 @@ impl RawConsumer {
             .max()
             .unwrap_or(1)
             .max(former.1);
-        self.in_place = lanes().any(FollowedLane::is_in_place);
+        self.in_place =
+            lanes().any(|followed| followed.is_in_place() || followed.has_skips_before());
         let fences = offers().all(|offer| offer.wake_barrier == WakeBarrier::Fence);
         if let Some(place) = &self.place {
             place.set_publishers_use_fences(fences && !self.lanes.is_empty());
