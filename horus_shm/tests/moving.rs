@@ -12,6 +12,8 @@ mod claims;
 mod common;
 #[path = "moving/grows.rs"]
 mod grows;
+#[path = "moving/held_back.rs"]
+mod held_back;
 #[path = "moving/newest.rs"]
 mod newest;
 #[path = "moving/numbers.rs"]

@@ -403,14 +403,16 @@ impl RawProducer {
         self.has_displaced
     }
 
-    /// Returns the reliable reader that is furthest behind; `None` if there is no reliable reader.
-    /// Meant for error messages after [`SendError::Full`]. Makes some system calls.
+    /// Returns the reliable reader that is furthest behind: one that has not moved to the present
+    /// file, if there is one. `None` if there is no reliable reader. Meant for error messages after
+    /// [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
-        let (reader, _) = self.writer.slowest_reader()?;
-        let block = self.segment.reader_block(reader, Access::Read).ok()?;
+        let of_present_file = || Some((&self.segment, self.writer.slowest_reader()?.0));
+        let (segment, reader) = self.unmoved_reader().or_else(of_present_file)?;
+        let block = segment.reader_block(reader, Access::Read).ok()?;
         // Relaxed: for people.
-        self.segment.participant(block.owner.get())
+        segment.participant(block.owner.get())
     }
 
     /// Returns the segment (mapped memory) of the topic.

@@ -340,10 +340,18 @@ impl RawProducer {
     /// Returns true if this publisher waits for a reliable reader that has not yet moved from a
     /// file that the publisher has left.
     pub(super) fn has_unmoved_readers(&self) -> bool {
+        self.unmoved_reader().is_some()
+    }
+
+    /// Returns a reliable reader for which this publisher waits, because it has not yet moved from
+    /// a file that the publisher has left: that file, and the index of the reader there.
+    pub(super) fn unmoved_reader(&self) -> Option<(&Arc<Segment>, u32)> {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
-        let mut awaited = self.awaited.iter();
-        awaited.any(|former| awaits_reader((&former.segment, former.lane), &identity, file))
+        self.awaited.iter().find_map(|former| {
+            let reader = unmoved_reader_in((&former.segment, former.lane), &identity, file)?;
+            Some((&former.segment, reader))
+        })
     }
 
     /// Returns true if the last check found that readers of former files have not moved yet.
@@ -393,16 +401,18 @@ impl RawProducer {
     }
 }
 
-/// Returns true if the given file has a live reliable reader that reads the given lane and messages
+/// Returns the first live reliable reader in the given file that reads the given lane and messages
 /// of the given type, and that has not moved to the file `present`.
-fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, present: u64) -> bool {
-    let Ok(wait) = segment.wait_block(Access::Read) else {
-        return false;
-    };
+fn unmoved_reader_in(
+    (segment, lane): (&Segment, u32),
+    identity: &TypeIdentity,
+    present: u64,
+) -> Option<u32> {
+    let wait = segment.wait_block(Access::Read).ok()?;
     // Relaxed: a reader that is not seen came after the file had lost its name.
     let gated = wait.gated.get();
     let is_present = segment.file_number() == present;
-    (0..segment.shape().reader_limit()).any(|reader| {
+    (0..segment.shape().reader_limit()).find(|&reader| {
         let Ok(block) = segment.reader_block(reader, Access::Read) else {
             return false;
         };
