@@ -1,10 +1,16 @@
 //! Reliable publishers that wait for subscribers which have not moved yet.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use horus_shm::{OnStalled, RawConsumer, RawProducer, ReadMode, Reliability};
+use horus_shm::internals::sync::Word as _;
+use horus_shm::internals::wait::WaitPolicy;
+use horus_shm::internals::{Blocks as _, check_names_now};
+use horus_shm::{Access, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Segment};
 
-use super::{Scene, receive, send, send_until_full};
+use super::{Scene, expect_nothing_lost, receive, send, send_until_full};
+use crate::common::eventually;
 
 /// More messages than the lane has slots.
 const MANY: [usize; 20] = [8; 20];
@@ -27,6 +33,11 @@ impl Scene {
     }
 }
 
+fn has_waiting_publisher(segment: &Segment) -> bool {
+    let block = segment.wait_block(Access::Read).unwrap();
+    block.room_waiters.get() != 0
+}
+
 #[test]
 fn the_reader_that_has_not_moved_is_named_as_the_slowest() {
     let scene = Scene::new(0);
@@ -37,4 +48,31 @@ fn the_reader_that_has_not_moved_is_named_as_the_slowest() {
     send(&mut producer, next..next + 1);
     drop(reader);
     assert_eq!(producer.slowest_reader(), None);
+}
+
+/// The publisher sleeps until there is room in its present file, also if it moved meanwhile.
+#[test]
+fn a_wait_for_room_follows_the_publisher_to_the_next_file() {
+    let scene = Scene::new(0);
+    let (mut producer, mut reader, next) = scene.held_back();
+    let before = Arc::clone(producer.segment());
+    let sending = thread::spawn(move || {
+        let policy = WaitPolicy::with_timeout(Duration::from_secs(60));
+        producer
+            .send_bytes_until(policy, &next.to_le_bytes())
+            .unwrap();
+        producer
+    });
+    eventually("the publisher sleeps", || has_waiting_publisher(&before));
+    scene.remove();
+    let present = scene.open();
+    eventually("the publisher sleeps in the next file", || {
+        check_names_now();
+        has_waiting_publisher(&present) && !has_waiting_publisher(&before)
+    });
+    let mut received = receive(&mut reader);
+    let _producer = sending.join().unwrap();
+    received.extend(receive(&mut reader));
+    assert_eq!(received, (1..=next).collect::<Vec<_>>());
+    expect_nothing_lost(&reader, next + 1);
 }

@@ -46,6 +46,13 @@ pub(super) struct RefusalStreak {
     probed: Instant,
 }
 
+/// The end of a wait for room in a lane.
+enum RoomWait<R> {
+    Found(R),
+    /// The publisher has moved to another lane, in which it has to wait on.
+    Moved,
+}
+
 impl RawProducer {
     /// Sends as [`Self::send_bytes`] does, but waits for room in the lane until `wait_policy` ends.
     /// Blocks in the same way as [`Self::send_until`].
@@ -127,11 +134,28 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         mut look: impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
+        loop {
+            // WHY anew after a move: readers wake the publishers that sleep in their own file.
+            match self.wait_for_room_in_lane(wait_policy, &mut look)? {
+                RoomWait::Found(found) => return Some(found),
+                RoomWait::Moved => {}
+            }
+        }
+    }
+
+    /// Waits as [`Self::wait_for_room`] does, but only until a call of `look` moves this publisher
+    /// to another lane.
+    fn wait_for_room_in_lane<R>(
+        &mut self,
+        wait_policy: WaitPolicy,
+        look: &mut impl FnMut(&mut Self) -> Option<R>,
+    ) -> Option<RoomWait<R>> {
+        let lane = self.lane;
         let segment = Arc::clone(&self.segment);
         let on_stalled = self.on_stalled;
         let event = segment.wait_block(Access::Write).ok().map(|block| {
             // WHY a barrier: readers have no fence between a cursor and their look at the waiters.
-            Event::of_room(block, Sleeper::Bit(self.lane), WakeOrder::Barrier)
+            Event::of_room(block, Sleeper::Bit(lane), WakeOrder::Barrier)
         });
         let events: &[&Event<'_>] = match &event {
             Some(event) => &[event],
@@ -142,7 +166,13 @@ impl RawProducer {
             OnStalled::Detach { after } => after.clamp(POLL_INTERVAL, SLEEP_MAX),
             OnStalled::Full => SLEEP_MAX,
         };
-        wait_in_slices(events, wait_policy, slice, || look(self))
+        wait_in_slices(events, wait_policy, slice, || match look(self) {
+            Some(found) => Some(RoomWait::Found(found)),
+            None if lane != self.lane || !segment.is_same_file(&self.segment) => {
+                Some(RoomWait::Moved)
+            }
+            None => None,
+        })
     }
 
     /// Makes room in a full lane, and calls `attempt` again until it finds room. Returns the result
