@@ -119,11 +119,13 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the number of live publishers of this topic file, in all processes. Takes about 0.2
-    /// µs for each publisher.
+    /// Returns the number of live publishers of this topic file, in all processes, that can send.
+    /// Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        let owners = self.lane_sessions().map(|session| session.owner);
+        let owners = self
+            .lane_sessions()
+            .filter_map(EndpointSession::joined_owner);
         owners.filter(|&owner| self.is_live(owner)).count()
     }
 

@@ -1,6 +1,9 @@
 //! A process that has not noticed yet that the topic's file lost its name, and opens a publisher.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 
 use horus_shm::internals::forbid_name_watch_thread;
 use horus_shm::{Namespace, OnStalled, RawProducer, Request, Segment, TopicName, TypeInfo};
@@ -65,4 +68,31 @@ fn a_publisher_that_comes_late_takes_no_lane_that_another_one_left_to_move() {
         let found = (stats.sent, stats.received, stats.lost, stats.waiting);
         assert_eq!(found, (6, 6, 0, 0), "history {history}");
     }
+}
+
+/// A publisher that cannot be opened has claimed a lane for a moment.
+#[test]
+fn a_publisher_that_cannot_be_opened_is_not_counted() {
+    let scene = Scene::new(0);
+    let segment = scene.open();
+    let blocked = scene.block_lanes(1);
+    let is_over = AtomicBool::new(false);
+    let counted = thread::scope(|scope| {
+        let counting = scope.spawn(|| {
+            let mut most = 0;
+            while !is_over.load(Relaxed) {
+                most = most.max(segment.publisher_count());
+            }
+            most
+        });
+        for _ in 0..300 {
+            assert!(RawProducer::new(scene.open(), OnStalled::Full).is_err());
+        }
+        is_over.store(true, Relaxed);
+        counting.join().unwrap()
+    });
+    drop(blocked);
+    assert_eq!(counted, 0);
+    let _producer = scene.producer();
+    assert_eq!(segment.publisher_count(), 1);
 }
