@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use horus_core::message::{Bytes, BytesHeader, CmdVel};
-use horus_core::topic::{EndpointChange, Publisher, Qos, Reason, Subscriber, Topic, WaitSet};
+use horus_core::topic::{
+    DynamicType, EndpointChange, Publisher, Qos, Reason, Subscriber, Topic, WaitSet,
+};
+use horus_core::value::Value;
 use horus_core::{RecvError, RecvTimeoutError, SendError};
 use horus_shm::internals::check_names_now;
 use private::Private;
@@ -466,6 +469,24 @@ fn an_observer_moves_when_there_is_a_file_again() {
     }
     let stats = observer.stats();
     assert_eq!((stats.received, stats.lost), (seen, 0));
+}
+
+/// The claims of a lane tell apart the publishers that had it one after the other.
+#[test]
+fn the_last_arrival_has_the_claims_of_its_own_file() {
+    let private = Private::new();
+    let kind = DynamicType::of::<Value>();
+    let builder = || kind.builder("claims").namespace(private.namespace());
+    let mut subscriber = builder().subscriber().unwrap();
+    drop(builder().publisher().unwrap());
+    let mut second = builder().publisher().unwrap();
+    second.send_bytes(b"\x07").unwrap();
+    remove(&private, "claims");
+    check_names_now();
+    let _newcomer = builder().publisher().unwrap();
+    assert!(subscriber.recv_bytes().is_some());
+    let arrival = subscriber.last_arrival().unwrap();
+    assert_eq!((arrival.number, arrival.claims), (1, 2));
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub struct Arrival {
     /// Sequence number of the message in its lane. The first message of a lane has the number 1,
     /// and counting continues when another publisher takes the lane over.
     pub number: u64,
-    /// Number of times that publishers have claimed the lane so far. It grows when another
-    /// publisher takes the lane over.
+    /// Number of times that publishers have claimed the lane so far, in the topic file from which
+    /// the message came. It grows when another publisher takes the lane over.
     pub claims: u64,
 }
 
@@ -417,11 +417,11 @@ impl DynamicSubscriber {
     /// This also holds if another publisher took the lane over in between. Takes some nanoseconds.
     #[must_use]
     pub fn last_arrival(&self) -> Option<Arrival> {
-        let lane = self.decoder.raw.last_lane()?;
+        let (lane, claims) = self.decoder.raw.last_lane_and_claims()?;
         Some(Arrival {
             lane,
             number: self.decoder.raw.sequence(),
-            claims: self.decoder.raw.segment().lane_claims(lane),
+            claims,
         })
     }
 

@@ -530,6 +530,17 @@ impl RawConsumer {
     pub fn last_lane(&self) -> Option<u32> {
         match self.lanes.get(self.last_lane) {
             Some(followed) => Some(followed.lane),
+            None => Some(self.last_former_lane()?.0),
+        }
+    }
+
+    /// Returns the index of the lane from which the last message came, as [`Self::last_lane`] does,
+    /// and the number of times that publishers have claimed this lane, in the file from which the
+    /// message came.
+    #[must_use]
+    pub fn last_lane_and_claims(&self) -> Option<(u32, u64)> {
+        match self.lanes.get(self.last_lane) {
+            Some(&FollowedLane { lane, .. }) => Some((lane, self.segment.lane_claims(lane))),
             None => self.last_former_lane(),
         }
     }

@@ -57,8 +57,9 @@ pub(super) struct FormerFiles {
     /// Used only in the reader of a former file: the files before that file, each with a bit mask
     /// of the lanes that were ignored there.
     pub(super) earlier: Vec<(Weak<Segment>, u64)>,
-    /// Lane of the message that was received last, if it came from a former file; otherwise `None`.
-    pub(super) last_lane: Option<u32>,
+    /// Lane of the message that was received last, if it came from a former file, and the number of
+    /// times that the lane was claimed there; otherwise `None`.
+    pub(super) last_lane: Option<(u32, u64)>,
     /// The time of the last check whether former files still have publishers; `None` before the
     /// first check.
     looked: Option<Instant>,
@@ -241,7 +242,7 @@ impl RawConsumer {
         former.look_for_lanes();
         let mut past = former.past.take().unwrap_or_default();
         former.past = Some(Box::new(past.for_former()));
-        past.last_lane = former.last_lane().or(past.last_lane);
+        past.last_lane = former.last_lane_and_claims().or(past.last_lane);
         past.changes += 1;
         former
             .progress
@@ -337,7 +338,7 @@ impl RawConsumer {
             if let Some(found) = old(former) {
                 self.last = former.last;
                 self.last_lane = NO_LANE;
-                past.last_lane = former.last_lane();
+                past.last_lane = former.last_lane_and_claims();
                 return Some(found);
             }
             // WHY now: the call may have found longer messages, and the caller has to make room.
@@ -570,9 +571,9 @@ impl RawConsumer {
         former.fold(stats.plus(past.ended), ReadStats::plus)
     }
 
-    /// Returns the lane of the message that was received last, if it came from a former file;
-    /// otherwise `None`.
-    pub(super) fn last_former_lane(&self) -> Option<u32> {
+    /// Returns the lane of the message that was received last, if it came from a former file, and
+    /// the number of times that the lane was claimed there; otherwise `None`.
+    pub(super) fn last_former_lane(&self) -> Option<(u32, u64)> {
         self.past.as_ref()?.last_lane
     }
 

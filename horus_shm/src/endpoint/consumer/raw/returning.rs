@@ -42,7 +42,7 @@ impl RawConsumer {
         returned.last = self.last;
         let mut left = std::mem::replace(self, returned);
         left.past = Some(Box::new(past_of_left));
-        past.last_lane = left.last_lane().or(past.last_lane);
+        past.last_lane = left.last_lane_and_claims().or(past.last_lane);
         past.changes += 1;
         past.not_moved = None;
         // WHY a new one: watches have followed the reader from the old one to the file just left.
