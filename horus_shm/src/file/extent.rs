@@ -32,7 +32,7 @@ use crate::protocol::sync::Word as _;
 use crate::protocol::tuning::Tuning;
 
 /// Maximum number of extents of one lane whose files exist. There may be more while reliable
-/// readers still have to read extents of earlier publishers.
+/// readers still have to read extents of earlier publishers, or if later ones have no messages.
 pub(crate) const EXTENTS_MAX: usize = 4;
 
 /// Maximum size in bytes of all slots of a lane together, for a reader to map them writable. WHY:

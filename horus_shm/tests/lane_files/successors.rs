@@ -143,6 +143,59 @@ fn a_latched_publisher_does_not_latch_what_another_one_sent() {
     assert_eq!(received(&mut late), [2, 3]);
 }
 
+/// Publishers that send nothing make an extent each, in which no message lies.
+#[test]
+fn latched_history_outlives_successors_that_send_nothing() {
+    let (dir, namespace) = scene();
+    send(&namespace, &latched(), [7]);
+    for capacity in [128, 256, 512, 1024, 2048, 4096] {
+        let mut request = latched();
+        request.capacity = Some(capacity);
+        send(&namespace, &request, []);
+        let mut late = reader(&namespace, ReadMode::KeepLast);
+        assert_eq!(received(&mut late), [7], "capacity {capacity}");
+    }
+    // Where there are later messages, the next publisher leaves as few files as usual.
+    for message in [8, 9] {
+        let mut request = latched();
+        request.capacity = Some(1 << message);
+        send(&namespace, &request, [message]);
+        let mut late = reader(&namespace, ReadMode::KeepLast);
+        assert_eq!(received(&mut late), [message]);
+    }
+    assert!(lane_files(dir.path()) <= EXTENTS_MAX);
+}
+
+#[test]
+fn history_outlives_reservations_for_longer_messages() {
+    let (_dir, namespace) = scene();
+    let mut sized = request();
+    (sized.type_info.sized, sized.history) = (true, Some(4));
+    let open = || segment(&namespace, &sized);
+    let join = || RawConsumer::new(open(), ReadMode::KeepLast).unwrap();
+    let mut producer = RawProducer::new(open(), OnStalled::Full).unwrap();
+    let mut early = join();
+    let receive = |reader: &mut RawConsumer| {
+        let mut message = vec![0; 1 << 21];
+        let calls = (0..64).filter_map(|_| reader.recv_bytes(&mut message).map(|_| message[0]));
+        calls.collect::<Vec<_>>()
+    };
+    producer.send_bytes(&[7; 8]).unwrap();
+    assert_eq!(receive(&mut early), [7]);
+    for bytes in [5_000, 20_000, 80_000, 320_000, 1_280_000] {
+        producer.reserve(bytes).unwrap();
+        assert_eq!(receive(&mut join()), [7], "{bytes} bytes");
+    }
+    producer.send_bytes(&[8; 8]).unwrap();
+    assert_eq!(receive(&mut early), [8]);
+    assert_eq!(receive(&mut join()), [7, 8]);
+    let stats = early.stats();
+    assert_eq!(
+        (stats.sent, stats.received, stats.lost, stats.waiting),
+        (2, 2, 0, 0)
+    );
+}
+
 #[test]
 fn a_reliable_reader_is_not_owed_what_an_unreliable_publisher_sends_in_between() {
     for other in [request(), pinnable(request())] {

@@ -8,12 +8,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use crate::file::error::OpenError;
-use crate::file::extent::{EXTENTS_MAX, Extent, remove_lane_files};
+use crate::file::extent::{Extent, remove_lane_files};
 use crate::file::header::{ExtentId, Provenance};
 use crate::file::name::TopicName;
 use crate::file::name_watch::NameWatch;
 use crate::file::namespace::Namespace;
 use crate::file::open;
+use crate::file::segment::SEARCHED_EXTENTS_MAX;
 use crate::os::descriptor::CheckedFd;
 use crate::os::region::Region;
 use crate::os::{self, FileStatus};
@@ -138,7 +139,10 @@ impl TopicFile {
     /// Also returns true if the header of an extent cannot be read.
     fn has_latched_extent(&self, newest: ExtentId, head: u64) -> bool {
         let mut end = head;
-        for generation in (1..=newest.generation).rev().take(EXTENTS_MAX) {
+        for generation in (1..=newest.generation)
+            .rev()
+            .take(SEARCHED_EXTENTS_MAX as usize)
+        {
             // WHY true: what cannot be read now may be read later, and is removed by hand.
             let read = Extent::read_offer(
                 self,

@@ -48,6 +48,11 @@ impl FormerExtent {
         self.extent.offer.reliability == Reliability::Reliable && unread < self.end
     }
 
+    /// Returns true if the extent contains messages.
+    fn has_messages(&self) -> bool {
+        self.end > self.extent.base.position
+    }
+
     /// Returns the position of the lane at which all messages of this extent would have been
     /// overwritten if the lane had not grown.
     fn overwritten_at(&self) -> u64 {
@@ -296,13 +301,28 @@ impl RawProducer {
 
     /// Removes the oldest extents (files of slots) until only a few are left. Readers may lose
     /// their messages. WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to
-    /// read them: a publisher must never fail because of a reader for which it does not wait.
+    /// read them: a publisher must never fail because of a reader for which it does not wait. WHY
+    /// also while the oldest one has the history: extents without messages must not end it.
     pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_EXTENTS_MAX
-            || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
+            || self.former.len() >= EXTENTS_MAX
+                && !self.is_oldest_unread()
+                && !self.has_history_only_in_oldest()
         {
             self.remove_oldest_extent();
         }
+    }
+
+    /// Returns true if the oldest extent (file of slots) contains the newest messages of the lane,
+    /// because the later ones contain none, and if they may be history.
+    fn has_history_only_in_oldest(&self) -> bool {
+        let Some((oldest, later)) = self.former.split_first() else {
+            return false;
+        };
+        oldest.extent.offer.history > 0
+            && oldest.has_messages()
+            && !later.iter().any(FormerExtent::has_messages)
+            && self.writer.position() == self.extent.base.position
     }
 
     /// Returns true if a live reliable reader still has to read messages in the oldest extent (file
