@@ -39,11 +39,12 @@ fn a_refused_message_counts_as_malformed() {
 #[test]
 fn a_buffer_that_is_long_enough_receives_a_whole_message() {
     const BYTES: usize = 100_000;
+    type Way = fn(&mut DynamicSubscriber, &mut [Vec<u8>; 2]) -> Option<usize>;
     let private = Private::new();
     let kind = DynamicType::of::<Value>();
     let builder = || kind.builder("any").namespace(private.namespace());
     let mut buffers = [vec![0; 1 << 20], vec![0; 1 << 20]];
-    let ways: [fn(&mut DynamicSubscriber, &mut [Vec<u8>; 2]) -> Option<usize>; 3] = [
+    let ways: [Way; 3] = [
         |subscriber, [buffer, _]| subscriber.recv_into(buffer),
         |subscriber, [buffer, _]| subscriber.recv_into_timeout(buffer, LONG).ok(),
         |subscriber, [buffer, other]| Some(subscriber.latest_into([buffer, other])?.1),

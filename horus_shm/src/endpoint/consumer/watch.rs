@@ -121,8 +121,7 @@ impl ConsumerProgress {
         }
     }
 
-    /// Returns new progress in this file, with this block and these cursors, of the consumer whose
-    /// state is `health`: one that has moved here, or that comes back from another file.
+    /// Returns new progress in this file for the consumer of `health`, which moves or comes back.
     pub(super) fn of_consumer(&self, health: &Arc<ConsumerHealth>) -> Self {
         let (memory, health) = (Arc::clone(&self.memory), Arc::clone(health));
         Self::new((self.readers, self.reader), self.lanes, memory, health)

@@ -133,6 +133,15 @@ impl RawConsumer {
         self.plus_former_files(stats)
     }
 
+    /// Returns `stats` plus the counters of all former files.
+    fn plus_former_files(&self, stats: ReadStats) -> ReadStats {
+        let Some(past) = &self.past else {
+            return stats;
+        };
+        let former = past.former.iter().map(Self::stats);
+        former.fold(stats.plus(past.ended), ReadStats::plus)
+    }
+
     /// Returns the number of messages of a lane that this reader can still receive.
     pub(super) fn waiting_messages_in(&self, lane: u32) -> u64 {
         let followed = self.lanes.iter().find(|followed| followed.lane == lane);

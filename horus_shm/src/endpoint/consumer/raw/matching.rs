@@ -166,9 +166,9 @@ impl RawConsumer {
         self.unmatched.iter().any(|unmatched| unmatched.id == id)
     }
 
-    /// Returns an error if this reader's file has live publishers, but none that matches the reader,
-    /// and no former file has one that does. WHY not also for publishers in former files that do not
-    /// match: the reader leaves a file that has no others.
+    /// Returns an error if this reader's file has live publishers, but none that matches the
+    /// reader, and no former file has one that does. WHY not also for publishers in former files
+    /// that do not match: the reader leaves a file that has no others.
     pub(super) fn check_match(&self) -> Result<(), RecvError> {
         let unmatched = self.unmatched.iter();
         let unmatched = unmatched.filter(|unmatched| self.has_live_owner(unmatched.id.lane));

@@ -170,7 +170,8 @@ impl RawConsumer {
         self.past.as_ref().map_or(&[], |past| &past.former)
     }
 
-    /// Returns the readers of all files that are being read: this one, and one for each former file.
+    /// Returns the readers of all files that are being read: this one, and one for each former
+    /// file.
     pub(super) fn files(&self) -> impl Iterator<Item = &Self> {
         iter::once(self).chain(self.former())
     }
@@ -560,15 +561,6 @@ impl RawConsumer {
             let waits = this.would_cut(bytes) || this.has_earlier_unmapped_messages(lane);
             (!waits).then(|| read(this, lane, best)).flatten()
         })
-    }
-
-    /// Returns `stats` plus the counters of all former files.
-    pub(super) fn plus_former_files(&self, stats: ReadStats) -> ReadStats {
-        let Some(past) = &self.past else {
-            return stats;
-        };
-        let former = past.former.iter().map(Self::stats);
-        former.fold(stats.plus(past.ended), ReadStats::plus)
     }
 
     /// Returns the lane of the message that was received last, if it came from a former file, and
