@@ -479,8 +479,7 @@ impl RawConsumer {
     /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if it does not receive from
     /// publishers that open the topic from now on. [`RecvError::LaneNotMapped`] if the last receive
     /// call could not read the lane of one publisher, and [`RecvError::Incompatible`] if no live
-    /// publisher matches this consumer. Those that have not moved to the topic's present file
-    /// count, too.
+    /// publisher, in the present file or a former one, matches this consumer.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         if fault::epoch() != self.seen_epoch {
