@@ -1,6 +1,7 @@
 //! Nodes whose ticks and hooks are Python functions.
 
 use std::fmt;
+use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -189,6 +190,14 @@ impl PythonNode {
             }
         })?
     }
+
+    /// Calls a hook that concerns the node's safe state, as [`Self::call_reporting_errors`] does.
+    /// If it fails, unwinds after that. WHY: the scheduler then knows that the node is not safe, and
+    /// does not call the hook again in this safe state.
+    fn call_for_safe_state<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
+        self.call_reporting_errors(call)
+            .unwrap_or_else(|| resume_unwind(Box::new("it raised an exception".to_owned())))
+    }
 }
 
 #[cold]
@@ -231,7 +240,7 @@ impl Node for PythonNode {
 
     fn enter_safe_state(&mut self) {
         if let Some(hook) = &self.calls.enter_safe_state {
-            let _ = self.call_reporting_errors(|py| check_body_has_run(&hook.bind(py).call0()?));
+            self.call_for_safe_state(|py| check_body_has_run(&hook.bind(py).call0()?));
         }
     }
 
@@ -239,12 +248,11 @@ impl Node for PythonNode {
         let Some(hook) = &self.calls.is_safe_state else {
             return true;
         };
-        let is_safe_state = self.call_reporting_errors(|py| {
+        self.call_for_safe_state(|py| {
             let result = hook.bind(py).call0()?;
             check_body_has_run(&result)?;
             result.is_truthy()
-        });
-        is_safe_state.unwrap_or(false)
+        })
     }
 
     fn on_error(&mut self, error: &NodeError) {
