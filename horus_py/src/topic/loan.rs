@@ -47,6 +47,8 @@ fn loan_message<'py>(
     let bytes = complete_header(&draft)?;
     let mut end = publisher_endpoint.enter(py)?;
     reserve_slots(py, end.get(), kind.bytes.saturating_add(bytes) as u64)?;
+    // WHY: another thread may have called `close` meanwhile, and has found no loan to wait for.
+    publisher_endpoint.end.check_open()?;
     let lent = end.get().lend();
     let slot = lent.map_err(|error| error::from_publisher_loan_error(end.get(), &error))?;
     let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);
