@@ -61,7 +61,7 @@ fn parser_error_text(error: &json5::Error) -> String {
 struct Parser {
     /// The path of the value that is parsed now.
     path: SettingPath,
-    /// A mistake that [`locate`] or the parser has found. Parsing the value at the path of the
+    /// A mistake that [`mistake_with_position`] or the parser has found. Parsing the value at the path of the
     /// mistake fails with its text; the error then has the position of that value.
     refused: Option<Mistake>,
 }
