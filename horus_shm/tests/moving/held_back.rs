@@ -72,6 +72,9 @@ fn a_wait_for_room_follows_the_publisher_to_the_next_file() {
     });
     let mut received = receive(&mut reader);
     let _producer = sending.join().unwrap();
+    // WHY 0: the send has succeeded.
+    let lanes = present.lane_counters();
+    assert!(lanes.iter().all(|lane| lane.refused == 0), "{lanes:?}");
     received.extend(receive(&mut reader));
     assert_eq!(received, (1..=next).collect::<Vec<_>>());
     expect_nothing_lost(&reader, next + 1);

@@ -132,7 +132,8 @@ impl RawProducer {
         }
         match self.open_in_named_file(true) {
             Ok(None) => self.check_health(),
-            Ok(Some(moved)) => {
+            Ok(Some(mut moved)) => {
+                moved.is_waiting = self.is_waiting;
                 let mut former = std::mem::replace(self, moved);
                 former.has_moved = true;
                 self.await_readers_of(former);
