@@ -273,3 +273,29 @@ fn a_detach_is_counted_after_a_move_too() {
     });
     assert_eq!(reader.detach_count(), 1);
 }
+
+#[test]
+fn a_reader_goes_on_if_a_former_file_loses_its_memory() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let watch = reader.watch();
+    let lanes = watch.lane_watch();
+    // As long as it owns a lane, the reader reads its file.
+    let _idle = scene.producer();
+    assert_eq!(receive(&mut reader), []);
+    let former = fs::File::options().write(true).open(scene.path()).unwrap();
+    scene.remove();
+    let mut producer = scene.producer();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    former.set_len(0).unwrap();
+    send(&mut producer, 1..2);
+    assert_eq!(receive(&mut reader), [1]);
+    assert!(!watch.is_lost());
+    assert!(!lanes.is_lost());
+    let present = fs::File::options().write(true).open(scene.path()).unwrap();
+    present.set_len(0).unwrap();
+    assert_eq!(receive(&mut reader), []);
+    assert!(watch.is_lost());
+    assert!(lanes.is_lost());
+}

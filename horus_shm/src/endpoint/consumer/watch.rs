@@ -335,7 +335,11 @@ impl Watch {
     /// loads, unless some memory was lost since the last call.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        !self.is_usable() && !self.is_forked()
+        // WHY only the last file: a consumer receives there, even if a former one is lost.
+        match self.progress.next.get() {
+            Some(next) => next.is_lost(),
+            None => !self.is_usable() && !self.is_forked(),
+        }
     }
 
     /// Makes this watch refer to the topic file that its consumer reads now. Does nothing if the
