@@ -18,7 +18,7 @@ use crate::file::header::{self, ExtentBoundary, ExtentId, HeaderError, LaneHeade
 use crate::file::lane_name;
 use crate::file::offer::Offer;
 use crate::file::open::{no_space_or_io_error, reserve};
-use crate::file::segment::TopicFile;
+use crate::file::segment::{SEARCHED_EXTENTS_MAX, TopicFile};
 use crate::os::cancel::NoCancelGuard;
 use crate::os::descriptor::CheckedFd;
 use crate::os::fault;
@@ -468,7 +468,7 @@ fn remove_referenced_lane_files(topic: &TopicFile) {
     for lane in 0..TopicShape::FILE.lane_limit() {
         let newest = blocks.word(lane, offset_of!(LaneBlock<AtomicU64>, generation));
         // An owner that died while it grew left a file with the next generation.
-        for generation in newest.saturating_sub(EXTENTS_MAX as u64)..=newest.saturating_add(1) {
+        for generation in newest.saturating_sub(SEARCHED_EXTENTS_MAX)..=newest.saturating_add(1) {
             remove_lane_file(topic, ExtentId { lane, generation });
         }
     }

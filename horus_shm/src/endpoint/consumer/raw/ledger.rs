@@ -175,7 +175,11 @@ impl RawConsumer {
         }
         let has_numbers = extent.offer.shape.request().pinnable;
         let number = has_numbers.then_some(extent.base.number);
-        let (position, number) = lane::published_end(reader.memory(), number);
+        let (position, mut number) = lane::published_end(reader.memory(), number);
+        if !has_numbers {
+            // WHY: earlier publishers may have skipped slots.
+            number = extent.base.number_at(position).unwrap_or(position);
+        }
         Some(ExtentBoundary {
             position,
             number,
