@@ -138,7 +138,7 @@ impl Runner {
     /// Records a failure if the node is shut down before it has reached its safe state. A panic was
     /// recorded before.
     pub(super) fn record_unreached_safe_state(&self) {
-        if self.is_entering_safe_state() && self.plan.class != NodeClass::Actors {
+        if self.is_entering_safe_state() {
             let text = "shut down before it had reached its safe state";
             self.event_log.record(self.tick, NodeEvent::FAILED, 0, text);
         }
