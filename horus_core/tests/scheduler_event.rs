@@ -441,6 +441,47 @@ fn a_node_whose_topics_fall_silent_is_restarted() {
     }
 }
 
+/// A node whose `init` always fails.
+struct Uninitialisable(Arc<AtomicU64>);
+
+impl Node for Uninitialisable {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Err("on purpose".into())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
+/// A failed `init` is repeated when the next message comes, and not before.
+#[test]
+fn a_node_that_could_not_be_initialised_waits_for_a_message() {
+    for is_simulated in [false, true] {
+        let (mut scheduler, private) = Private::alone();
+        let mut publisher = private.publisher::<CmdVel>("commands", Qos::new());
+        let commands = private.subscriber::<CmdVel>("commands", Qos::new());
+        let node = scheduler.node("driver").on(&commands);
+        let node = node.failure_policy(FailurePolicy::Ignore);
+        let inits = Arc::new(AtomicU64::new(0));
+        let count = || inits.load(Ordering::Relaxed);
+        node.build(Uninitialisable(Arc::clone(&inits))).unwrap();
+        if is_simulated {
+            // WHY so short: a node that is initialised again and again advances the time by 1 ns.
+            let _ = scheduler.simulate(Duration::from_nanos(100), 7, 0);
+            assert_eq!(count(), 1, "simulated");
+            continue;
+        }
+        let running = scheduler.start().unwrap();
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(count(), 1);
+        publisher.send(CmdVel::default()).unwrap();
+        until("the message wakes it", || count() > 1);
+        running.finish().unwrap();
+    }
+}
+
 /// Returns the time for which the threads of this process whose names begin with `name` have run,
 /// in clock ticks of 10 ms.
 fn time_of_threads(name: &str) -> u64 {

@@ -43,6 +43,8 @@ pub(crate) struct Runner {
     metrics: Arc<LiveMetrics>,
     commands: Arc<Commands>,
     state: NodeState,
+    /// True once `init` of the node was called.
+    was_init_called: bool,
     /// The commands that prevent the node from ticking at present.
     blocked_by: BlockingCommands,
     safe_state: SafeState,
@@ -142,6 +144,7 @@ impl Runner {
             metrics: Arc::clone(&entry.metrics),
             commands: Arc::clone(&entry.commands),
             state: NodeState::New { at_ns: 0 },
+            was_init_called: false,
             blocked_by: BlockingCommands::default(),
             safe_state: SafeState::Unwanted,
             tick: 0,
@@ -292,11 +295,12 @@ impl Runner {
 
     /// Returns the time, in nanoseconds, at which a pause that a policy has set for the node ends.
     /// The time may be in the past; it is 0 if commands forbade the node to be initialised at the
-    /// start of the run, and no longer do. Returns `None` if there is no such pause, or if commands
-    /// forbid the node to tick.
+    /// start of the run, and no longer do. Returns `None` if there is no such pause, if commands
+    /// forbid the node to tick, or if an `init` that failed is repeated with the next tick.
     pub(crate) fn pause_end_ns(&self) -> Option<u64> {
         match self.state {
             _ if self.blocked_by != BlockingCommands::default() => None,
+            NodeState::New { at_ns: 0 } if self.was_init_called => None,
             NodeState::BackingOff { until_ns: at_ns } | NodeState::New { at_ns } => Some(at_ns),
             _ => None,
         }

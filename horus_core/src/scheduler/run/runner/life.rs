@@ -14,6 +14,7 @@ use crate::scheduler::run::pending_swap::PlaceholderNode;
 impl Runner {
     /// Calls `init` of the node, and records the outcome. Returns true if the node can tick now.
     pub(crate) fn init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.was_init_called = true;
         self.restart_timeouts(now_ns);
         let scope = self.log_scope();
         let Self {

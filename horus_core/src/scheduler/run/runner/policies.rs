@@ -355,7 +355,12 @@ impl Runner {
         }
         self.event_log.set_last_error(&text);
         match self.failures.record(self.plan.on_failure, now_ns) {
-            FailureAction::Continue => {}
+            FailureAction::Continue => {
+                // WHY: an `init` that failed is repeated with the next tick.
+                if let NodeState::New { at_ns } = &mut self.state {
+                    *at_ns = 0;
+                }
+            }
             // WHY two cases: a node that could not be initialised must be initialised again before
             // it ticks.
             FailureAction::Rest { until_ns } => {
