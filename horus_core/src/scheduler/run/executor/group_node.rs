@@ -162,12 +162,23 @@ impl Node for GroupNode {
     }
 
     fn enter_safe_state(&mut self) {
+        let is_end = self.shared.is_stopping();
+        // WHY: the emergency stop may be over by now, and must not begin again.
+        if !is_end && !self.group.emergency_stop.is_engaged() {
+            return;
+        }
         self.group.emergency_stop.set_failing(true);
         // WHY not if its threads run: in an emergency stop, they make the actors safe.
         if self.group.are_threads_running() {
             return;
         }
-        let make_safe = || actor_turns::make_actors_safe_before_end(&self.group);
+        let make_safe = || {
+            if is_end {
+                actor_turns::make_actors_safe_before_end(&self.group);
+            } else {
+                actor_turns::make_actors_safe(&self.group);
+            }
+        };
         match self.group.wrap_handlers() {
             Some(wrap_handlers) => wrap_handlers(&mut || make_safe()),
             None => make_safe(),
@@ -184,5 +195,28 @@ impl Drop for GroupNode {
         // WHY again: without a run, nobody has shut the node down.
         drop(self.forbid_runs_while_waiting());
         self.group.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::group_settings::GroupSettings;
+
+    /// The supervisor may end an emergency stop after the thread of the node has seen the stop, and
+    /// before that thread makes the node enter its safe state.
+    #[test]
+    fn an_emergency_stop_that_is_over_does_not_begin_again() {
+        let group = ActorGroup::new("fleet", 0, GroupSettings::default());
+        let shared = Arc::<RunState>::default();
+        let mut node = GroupNode::new(&group, &shared);
+        group.emergency_stop.engage();
+        assert!(group.emergency_stop.release().is_empty());
+        node.enter_safe_state();
+        assert!(!group.emergency_stop.is_engaged());
+        // At the end of a failed run, the actors enter their safe state without an emergency stop.
+        shared.stop(StopReason::Requested);
+        node.enter_safe_state();
+        assert!(group.emergency_stop.is_engaged());
     }
 }
