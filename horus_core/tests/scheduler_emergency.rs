@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use actors::{Child, End, exit, namespace_in, private_dir, role, say};
-use executors::{EXECUTORS, Executor, LONG, Recorded, ticks, until};
+use executors::{EXECUTORS, Executor, LONG, Recorded, supervisor_time, ticks, until};
 use horus_core::actor::{Actor, Actors, Context as ActorContext};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
@@ -176,24 +176,24 @@ fn an_emergency_stop_during_the_last_tick_makes_all_nodes_safe() {
     }
 }
 
+/// A node whose `init` takes until the channel is closed.
+struct SlowInit(Sender<()>, Receiver<()>);
+
+impl Node for SlowInit {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.0.send(())?;
+        assert!(self.1.recv().is_err());
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
 /// The threads of the nodes start after the last `init`.
 #[test]
 fn an_emergency_stop_during_a_long_init_makes_the_nodes_before_it_safe() {
-    /// A node whose `init` takes until the channel is closed.
-    struct SlowInit(Sender<()>, Receiver<()>);
-
-    impl Node for SlowInit {
-        fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
-            self.0.send(())?;
-            assert!(self.1.recv().is_err());
-            Ok(())
-        }
-
-        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-            Ok(())
-        }
-    }
-
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let mut scheduler = recorded.scheduler(&private);
     let (names, _groups) = add_motors(&mut scheduler, &private, &calls);
@@ -218,24 +218,55 @@ fn an_emergency_stop_during_a_long_init_makes_the_nodes_before_it_safe() {
     }
 }
 
+/// The `init` of a node that a swap puts in may take long, too.
+#[test]
+fn a_swap_during_a_long_init_waits_for_its_end() {
+    /// A node that notes its `init`.
+    struct Replacement(Calls);
+
+    impl Node for Replacement {
+        fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+            self.0.note("replacement", "init");
+            Ok(())
+        }
+
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Ok(())
+        }
+    }
+
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    for name in ["first", "second"] {
+        let motor = Motor {
+            name: name.to_owned(),
+            calls: calls.clone(),
+        };
+        scheduler.node(name).rate(100.hz()).build(motor).unwrap();
+    }
+    let (begin, begun) = channel();
+    let (end, is_over) = channel();
+    let slow = SlowInit(begin, is_over);
+    scheduler.node("slow").order(1).build(slow).unwrap();
+    let handle = scheduler.handle();
+    let starting = thread::spawn(|| scheduler.start().unwrap());
+    begun.recv_timeout(LONG).unwrap();
+    let _swap = handle.swap("first", Replacement(calls.clone())).unwrap();
+    engage(&private);
+    until("the second is safe", || calls.of("second") == ["safe"]);
+    assert_eq!(calls.of("first"), ["safe"]);
+    assert_eq!(calls.of("replacement"), [""; 0]);
+    drop(end);
+    let running = starting.join().unwrap();
+    until("the swap", || calls.of("replacement") == ["init"]);
+    running.finish().unwrap();
+}
+
 /// Truncates the file of the emergency stop.
 fn truncate(private: &Private) {
     let file = private.namespace().topics_path().join("emergency_stop");
     let file = std::fs::File::options().write(true).open(file).unwrap();
     file.set_len(0).unwrap();
-}
-
-/// Returns the time for which the supervisors of this process have run, in clock ticks of 10 ms.
-fn supervisor_time() -> u64 {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let stats =
-        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
-    let supervisors = stats.filter(|stat| stat.contains("(supervisor)"));
-    let time = supervisors.map(|stat| {
-        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split(' ').collect();
-        fields[12].parse::<u64>().unwrap() + fields[13].parse::<u64>().unwrap()
-    });
-    time.sum()
 }
 
 /// The file of the topic is truncated. While another publisher has it open, it cannot be opened

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
+use horus_shm::internals::thread::leave_real_time;
 use horus_shm::internals::{RemainingThreads, remaining_threads};
 
 use super::Scheduler;
@@ -453,7 +454,7 @@ impl Drop for Running {
 }
 
 /// Initialises the nodes in their order, on the calling thread. Meanwhile, another thread applies
-/// commands to those that are initialised already.
+/// emergency stops to those that are initialised already.
 ///
 /// WHY: an `init` may take long, and an emergency stop must not wait for it. The threads of the
 /// nodes start after the last one.
@@ -463,7 +464,11 @@ fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &RunState) {
     let mut main = InitialisedNodes::new(clock);
     thread::scope(|scope| {
         let name = "init commands".to_owned();
-        let poll = move || InitialisedNodes::new(clock).poll_until_closed(&initialised);
+        let poll = move || {
+            // WHY: as in `spawn_thread`.
+            leave_real_time();
+            InitialisedNodes::new(clock).poll_until_closed(&initialised);
+        };
         let poll = thread::Builder::new().name(name).spawn_scoped(scope, poll);
         for entry in entries {
             if shared.is_stopping() {
@@ -476,11 +481,11 @@ fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &RunState) {
             } else {
                 let _ = give.send(&mut entry.runner);
             }
-            main.poll_commands_if_due();
+            main.poll_emergency_stop_if_due();
         }
         drop(give);
         // WHY not left to the scope: a thread that has not ended has a stack, which the threads of
-        // nodes may need. WHY no error: without it, nodes apply commands after the last `init`.
+        // nodes may need. WHY no error: without it, nodes apply the stop after the last `init`.
         let _ = poll.map(thread::ScopedJoinHandle::join);
     });
 }
@@ -489,7 +494,7 @@ fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &RunState) {
 struct InitialisedNodes<'a> {
     runners: Vec<&'a mut Runner>,
     clock: &'a Clock,
-    /// The time at which the nodes apply commands again.
+    /// The time at which the nodes apply an emergency stop next.
     poll_at: Instant,
 }
 
@@ -502,19 +507,19 @@ impl<'a> InitialisedNodes<'a> {
         }
     }
 
-    /// Applies commands to the nodes, if the last time was long enough ago. WHY not always: there
-    /// may be thousands of nodes.
-    fn poll_commands_if_due(&mut self) {
+    /// Applies an emergency stop to the nodes, if the last time was long enough ago. WHY not
+    /// always: there may be thousands of nodes.
+    fn poll_emergency_stop_if_due(&mut self) {
         if Instant::now() < self.poll_at {
             return;
         }
         for runner in &mut self.runners {
-            runner.poll_commands(self.clock, self.clock.now_ns());
+            runner.poll_emergency_stop(self.clock);
         }
         self.poll_at = Instant::now() + Duration::from_nanos(COMMAND_POLL_PERIOD_NS);
     }
 
-    /// Applies commands to the nodes that come through the channel, until the channel is closed.
+    /// Applies emergency stops to the nodes that come through the channel, until it is closed.
     fn poll_until_closed(mut self, initialised: &Receiver<&'a mut Runner>) {
         loop {
             let left = self.poll_at.saturating_duration_since(Instant::now());
@@ -523,7 +528,7 @@ impl<'a> InitialisedNodes<'a> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.poll_commands_if_due();
+            self.poll_emergency_stop_if_due();
         }
     }
 }

@@ -98,3 +98,16 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 pub fn ticks(handle: &Handle, node: &str) -> u64 {
     handle.metrics(node).unwrap().ticks
 }
+
+/// Returns the time for which the supervisors of this process have run, in clock ticks of 10 ms.
+pub fn supervisor_time() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let stats =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+    let supervisors = stats.filter(|stat| stat.contains("(supervisor)"));
+    let time = supervisors.map(|stat| {
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split(' ').collect();
+        fields[12].parse::<u64>().unwrap() + fields[13].parse::<u64>().unwrap()
+    });
+    time.sum()
+}

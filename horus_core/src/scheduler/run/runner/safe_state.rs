@@ -1,6 +1,8 @@
 //! The safe state of a node: makes the node enter it, asks until the node has reached it, and ends
 //! it.
 
+use horus_shm::clock::Clock;
+
 use super::Runner;
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::UserCall;
@@ -99,6 +101,29 @@ impl Runner {
         self.safe_state == SafeState::Reached
             || !self.is_initialised()
             || self.plan.class == NodeClass::Actors
+    }
+
+    /// Applies an emergency stop to the node, or its end, but no other commands. Called while other
+    /// nodes are initialised.
+    ///
+    /// WHY no other commands: a swap calls `init` of the new node, which may take long. Meanwhile,
+    /// no other node would enter its safe state.
+    pub(crate) fn poll_emergency_stop(&mut self, clock: &Clock) {
+        if !self.commands.are_pending() {
+            return self.confirm_safe_state();
+        }
+        let is_emergency = self.commands.is_emergency_wanted();
+        if self.blocked_by.is_emergency == is_emergency {
+            return self.confirm_safe_state();
+        }
+        self.blocked_by.is_emergency = is_emergency;
+        if is_emergency {
+            self.enter_safe_state();
+        } else {
+            self.restart_timeouts(clock.now_ns());
+            self.leave_safe_state();
+        }
+        self.busy_until_ns = clock.now_ns();
     }
 
     /// Makes the node enter its safe state if an emergency stop is engaged. Called when the node's
