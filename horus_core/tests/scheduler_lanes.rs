@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use executors::{LONG, until};
+use executors::{LONG, supervisor_time, until};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 use horus_core::scheduler::{Health, Running, emergency_stop_publisher};
@@ -206,6 +206,10 @@ fn miss_emergency_stop() {
             assert!(text.contains("by other"), "{text}");
             assert!(text.contains("cannot be read"), "{text}");
             publisher.send(EmergencyStop::engage("bumper", "")).unwrap();
+            let before = supervisor_time();
+            std::thread::sleep(Duration::from_millis(500));
+            let passed = supervisor_time().saturating_sub(before);
+            assert!(passed < 25, "it does not sleep: {passed} of 50 ticks");
         }
         limit_address_bytes(None);
         if is_engaged {

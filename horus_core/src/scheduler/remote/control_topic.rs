@@ -96,6 +96,16 @@ impl<T: Payload> ControlTopic<T> {
         }
     }
 
+    /// Returns true if the last receive call could not map the memory of a publisher. Messages of
+    /// this publisher end each wait for the topic at once, although they cannot be received.
+    pub(crate) fn misses_publisher(&self) -> bool {
+        let subscription = self
+            .subscriber
+            .as_ref()
+            .map(|(_, subscription)| subscription);
+        subscription.is_some_and(Subscription::misses_publisher)
+    }
+
     /// Returns an event if the state of the subscriber has changed since the last call, as
     /// [`Subscription::next_event`] does.
     pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {

@@ -19,6 +19,7 @@
 mod tests;
 
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
@@ -217,6 +218,18 @@ impl SchedulerEndpoints {
     /// Returns true if a topic of commands or emergency stops has to be opened again.
     pub(crate) fn has_lost_topics(&self) -> bool {
         self.commands.is_lost() || self.emergency_stop.is_lost()
+    }
+
+    /// Waits until one of the topics of `wake` has a message, but at most for `timeout`. `wake` is
+    /// the result of [`Self::waking_topics`]. If the messages of a publisher cannot be received,
+    /// sleeps for the whole `timeout`. WHY: these messages would end each wait at once.
+    pub(crate) fn wait_for_messages(&self, wake: &mut WaitSet, timeout: Duration) {
+        if self.commands.misses_publisher() || self.emergency_stop.misses_publisher() {
+            thread::sleep(timeout);
+        } else {
+            // WHY a failed wait is ignored: it fails in a forked child only.
+            let _ = wake.wait(timeout);
+        }
     }
 
     /// Opens the lost topics of commands and emergency stops again. Returns the kind and the text

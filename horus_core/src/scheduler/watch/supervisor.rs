@@ -134,9 +134,9 @@ impl Supervisor {
                 status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
                 self.publish_status(now_ns);
             }
-            // WHY a failed wait is ignored: it fails in a forked child only.
             let sleep_ns = self.time_to_next_check_ns(now_ns, clock.now_ns());
-            let _ = wake.wait(Duration::from_nanos(sleep_ns));
+            self.endpoints
+                .wait_for_messages(&mut wake, Duration::from_nanos(sleep_ns));
         }
         // WHY again: the thread that ends the run may have left nodes behind after the last round.
         self.safe_state_wait_left = SAFE_STATE_RESULT_WAIT_MAX;
