@@ -100,7 +100,9 @@ pub(crate) fn run_event_node(
             let ticks = runner.tick_count();
             let (_, after) = runner.run_turn(clock, due_ns, now_ns);
             // WHY after a tick: it has shown the error to the node.
-            wake.remove_lost();
+            if runner.tick_count() != ticks {
+                wake.remove_lost();
+            }
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
             if after == AfterTurn::Continue && runner.tick_count() == ticks {
                 shared.wait_for_stop(BLOCKED_NODE_PAUSE);

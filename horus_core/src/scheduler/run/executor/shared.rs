@@ -225,7 +225,9 @@ impl NodeActor {
         let (_, after) = runner.run_turn(&self.clock, due_ns, now_ns);
         drop(marked);
         // WHY after a tick: it has shown the error to the node.
-        self.watches.retain(|watch| !watch.is_lost());
+        if runner.tick_count() != ticks {
+            self.watches.retain(|watch| !watch.is_lost());
+        }
         (self.not_before_ns, self.seen_ns) = (now_ns.saturating_add(self.pause_ns), None);
         if runner.tick_count() == ticks {
             self.schedule_wake(now_ns, pause_ns, context);
