@@ -292,7 +292,7 @@ impl LiveMetrics {
     /// Records that the present tick panics at `now_ns`, and that the panic hook is about to run.
     pub(crate) fn record_panic_begin(&self, now_ns: u64) {
         let busy_ns = self.busy_ns(now_ns).unwrap_or_default();
-        // Relaxed: as in `begin_tick`.
+        // Relaxed: as in `record_tick_begin`.
         self.busy_since_ns
             .set(PANIC_HOOK_RUNNING | busy_ns.min(PANIC_HOOK_RUNNING - 1));
     }
@@ -300,7 +300,7 @@ impl LiveMetrics {
     /// Records that the panic hook has returned. The tick will then end soon, unless the node
     /// itself catches its panics.
     pub(crate) fn record_panic_end(&self, now_ns: u64) {
-        // Relaxed: as in `begin_tick`.
+        // Relaxed: as in `record_tick_begin`.
         let busy_ns = self.busy_since_ns.get() & !PANIC_HOOK_RUNNING;
         self.busy_since_ns.set(now_ns.saturating_sub(busy_ns));
     }
