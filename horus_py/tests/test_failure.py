@@ -584,3 +584,16 @@ assert is_recorded.is_set()
 
 def test_a_node_may_fail_while_the_end_of_the_run_drops_the_other_failures(python):
     python(LATE_FAILURE)
+
+
+@pytest.mark.parametrize("hook", ["enter_safe_state", "is_safe_state"])
+def test_a_node_whose_safe_state_fails_does_not_count_as_safe(namespace, hook, monkeypatch):
+    raised, kinds = [], []
+    monkeypatch.setattr(sys, "unraisablehook", lambda hook: raised.append(hook.exc_type))
+    node = horus.Node("bad", tick=lambda context: 1 / 0)
+    setattr(node, hook, lambda: {}["x"])
+    tell = {"on_event": lambda event: kinds.append(event.kind)}
+    horus.run(node, name="unsafe", namespace=namespace, check=False, **tell)
+    assert raised == [KeyError]
+    assert horus.NodeEvent.PANICKED in kinds
+    assert horus.NodeEvent.SAFE_STATE_ENTERED not in kinds

@@ -303,19 +303,6 @@ def test_a_failure_elsewhere_is_reported_by_python(scheduler, monkeypatch):
     assert unraisable == [KeyError]
 
 
-@pytest.mark.parametrize("hook", ["enter_safe_state", "is_safe_state"])
-def test_a_node_whose_safe_state_fails_does_not_count_as_safe(namespace, hook, monkeypatch):
-    raised, kinds = [], []
-    monkeypatch.setattr(sys, "unraisablehook", lambda hook: raised.append(hook.exc_type))
-    node = horus.Node("bad", tick=lambda context: 1 / 0)
-    setattr(node, hook, lambda: {}["x"])
-    tell = {"on_event": lambda event: kinds.append(event.kind)}
-    horus.run(node, name="unsafe", namespace=namespace, check=False, **tell)
-    assert raised == [KeyError]
-    assert horus.NodeEvent.PANICKED in kinds
-    assert horus.NodeEvent.SAFE_STATE_ENTERED not in kinds
-
-
 def test_events_are_told_by_a_thread_of_their_own(namespace):
     reported = []
 

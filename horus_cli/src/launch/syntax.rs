@@ -61,8 +61,8 @@ fn parser_error_text(error: &json5::Error) -> String {
 struct Parser {
     /// The path of the value that is parsed now.
     path: SettingPath,
-    /// A mistake that [`mistake_with_position`] or the parser has found. Parsing the value at the path of the
-    /// mistake fails with its text; the error then has the position of that value.
+    /// A mistake that [`mistake_with_position`] or the parser has found. Parsing the value at the
+    /// path of the mistake fails with its text; the error then has the position of that value.
     refused: Option<Mistake>,
 }
 

@@ -192,8 +192,8 @@ impl PythonNode {
     }
 
     /// Calls a hook that concerns the node's safe state, as [`Self::call_reporting_errors`] does.
-    /// If it fails, unwinds after that. WHY: the scheduler then knows that the node is not safe, and
-    /// does not call the hook again in this safe state.
+    /// If it fails, unwinds after that. WHY: the scheduler then knows that the node is not safe,
+    /// and does not call the hook again in this safe state.
     fn call_for_safe_state<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
         self.call_reporting_errors(call)
             .unwrap_or_else(|| resume_unwind(Box::new("it raised an exception".to_owned())))

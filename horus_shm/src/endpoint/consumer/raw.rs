@@ -450,10 +450,8 @@ impl RawConsumer {
         let checked = self.segment.check_health();
         match checked {
             Ok(seen_epoch) => self.note_epoch(seen_epoch),
-            Err(UnusableReason::RegionLost) if !self.progress.has_moved() => {
-                self.progress.set_lost();
-            }
-            Err(_) => {}
+            Err(UnusableReason::RegionLost) => self.progress.set_lost(),
+            Err(UnusableReason::Forked) => {}
         }
         checked.is_ok()
     }

@@ -208,9 +208,12 @@ impl ConsumerProgress {
     }
 
     /// Records that the consumer has found that the memory of its topic is lost; watches report it.
+    /// Does nothing if that is a former file, because the consumer goes on in the next one.
     pub(super) fn set_lost(&self) {
-        // Relaxed: for people.
-        self.health.lost.set(1);
+        if !self.has_moved() {
+            // Relaxed: for people.
+            self.health.lost.set(1);
+        }
     }
 
     /// Returns true if the consumer has moved from this file to another one.
