@@ -92,7 +92,7 @@ fn add(scheduler: &mut Scheduler, node: Noted) {
 }
 
 /// A node whose failure ends the run does not tick again, and all nodes and actors enter their safe
-/// state, as in a real run.
+/// state before any of them is shut down, as in a real run.
 #[test]
 fn a_failure_ends_the_run_at_once_in_the_safe_state() {
     let (mut scheduler, private) = Private::alone();
@@ -129,9 +129,9 @@ fn a_failure_ends_the_run_at_once_in_the_safe_state() {
         "tick failing",
         "safe other",
         "safe failing",
+        "safe wheel",
         "shutdown other",
         "shutdown failing",
-        "safe wheel",
         "shutdown wheel",
     ];
     assert_eq!(*calls.lock().unwrap(), wanted);
