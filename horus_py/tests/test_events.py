@@ -14,13 +14,18 @@ def tick(context):
         raise ValueError("again")
 
 
-def busy_node():
-    """Returns a node with an event in each tick: it fails, or else it exceeds its budget.
+def busy_node(number=0):
+    """Returns a node with twenty events in a second: each tick fails, or else exceeds its budget.
 
     WHY both in turns: of events of one kind, a node records ten in a second.
     """
     return horus.Node(
-        "busy", tick=tick, rate=1000, budget=1e-9, on_miss="warn", failure_policy="ignore"
+        f"busy-{number}",
+        tick=tick,
+        rate=20,
+        budget=1e-9,
+        on_miss="warn",
+        failure_policy="ignore",
     )
 
 
@@ -33,10 +38,12 @@ def test_events_that_a_slow_function_misses_are_counted(namespace, monkeypatch):
         release.wait(PATIENCE)
 
     scheduler = horus.Scheduler("slow", namespace, on_event=slow)
-    scheduler.add(busy_node())
+    # Together they have 1,200 events in a second, of which 1,024 can wait for the function.
+    for number in range(60):
+        scheduler.add(busy_node(number))
     with scheduler:
         end = time.monotonic() + PATIENCE
-        while scheduler.handle().metrics("busy").ticks < 3000 and time.monotonic() < end:
+        while scheduler.handle().metrics("busy-0").ticks < 60 and time.monotonic() < end:
             time.sleep(0.01)
         release.set()
     while not reported and time.monotonic() < end:
