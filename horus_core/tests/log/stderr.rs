@@ -1,9 +1,9 @@
 //! The stderr of a program whose reader is slow or has died.
 
 use std::fs::File;
-use std::io::{Read as _, pipe};
+use std::io::{PipeReader, Read as _, pipe};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::*;
@@ -38,6 +38,17 @@ pub(super) fn fork_while_stderr_is_full() -> bool {
     is_well
 }
 
+/// Reads all that is written to the pipe, on a thread of its own, until the last writer closes it.
+fn read_to_end(reader: PipeReader) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = String::new();
+        File::from(OwnedFd::from(reader))
+            .read_to_string(&mut text)
+            .unwrap();
+        text
+    })
+}
+
 #[test]
 fn a_program_outlives_the_reader_of_its_stderr() {
     let site = Site::new();
@@ -64,13 +75,7 @@ fn a_child_forked_during_a_write_to_stderr_can_log() {
     child.await_word("ready");
     child.tell("fork_while_stderr_is_full");
     child.await_word("full");
-    let read = thread::spawn(move || {
-        let mut text = String::new();
-        File::from(OwnedFd::from(reader))
-            .read_to_string(&mut text)
-            .unwrap();
-        text
-    });
+    let read = read_to_end(reader);
     child.await_word("done");
     assert_eq!(child.wait(), End::Code(0));
     assert!(read.join().unwrap().contains("of the child"));
@@ -95,13 +100,7 @@ fn no_line_is_lost_where_stderr_refuses_to_wait() {
     // Far more than the pipe holds.
     child.tell("count 2000");
     thread::sleep(Duration::from_millis(300));
-    let read = thread::spawn(move || {
-        let mut text = String::new();
-        File::from(OwnedFd::from(reader))
-            .read_to_string(&mut text)
-            .unwrap();
-        text
-    });
+    let read = read_to_end(reader);
     child.await_word("done");
     assert_eq!(child.wait(), End::Code(0));
     let text = read.join().unwrap();
