@@ -11,17 +11,17 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use executors::{LONG, supervisor_time, until};
+use executors::{LONG, supervisor_time, ticks, until};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 use horus_core::scheduler::{Health, Running, emergency_stop_publisher};
 use private::Private;
 
-/// The number of subscribers that the scheduler knows.
-const NODES: usize = 2;
 const ROLE: &str = "HORUS_TEST_ROLE";
 /// The slots of a lane, which then takes more than 4 MiB.
 const CAPACITY: u64 = 1 << 17;
+/// The nodes that messages wake: one with its own thread, and one on the threads of a group.
+const WOKEN: [&str; 2] = ["woken", "shared"];
 /// A time longer than that between two attempts to map a lane.
 const TWO_ATTEMPTS: Duration = Duration::from_millis(250);
 
@@ -60,14 +60,16 @@ fn news(events: &Receiver<NodeEvent>) -> Vec<(String, u8, String)> {
     news
 }
 
-/// Runs until both subscribers that the scheduler knows have an event, and for a while longer.
+/// Runs until each of the `nodes` subscribers that the scheduler knows has an event, and for a
+/// while longer.
 fn tick_until_news(
+    nodes: usize,
     running: &mut Running,
     events: &Receiver<NodeEvent>,
 ) -> Vec<(String, u8, String)> {
     let begin = Instant::now();
     let mut all = Vec::new();
-    while all.len() < NODES {
+    while all.len() < nodes {
         assert!(
             begin.elapsed() < Duration::from_secs(60),
             "no event: {all:?}"
@@ -119,12 +121,23 @@ fn miss_publishers() {
     unknown
         .build(move |_: &mut Context<'_>| reads(&mut commands))
         .unwrap();
+    scheduler.actors("fleet").threads(1).build().unwrap();
+    for name in WOKEN {
+        let mut commands = private.subscriber::<CmdVel>("cmd_vel", qos);
+        let mut node = scheduler.node(name).on(&commands);
+        if name == "shared" {
+            node = node.on_group_threads("fleet");
+        }
+        node.build(move |_: &mut Context<'_>| reads(&mut commands))
+            .unwrap();
+    }
     let mut running = scheduler.start().unwrap();
+    let handle = running.handle();
     for lane in 0..2 {
         let mut publisher = private.publisher::<CmdVel>("cmd_vel", qos);
         limit_address_bytes(Some(1 << 20));
         publisher.send(CmdVel::new(0.5, 0.0)).unwrap();
-        let all = tick_until_news(&mut running, &events);
+        let all = tick_until_news(4, &mut running, &events);
         let named: Vec<_> = all
             .iter()
             .map(|(node, kind, _)| (node.as_str(), *kind))
@@ -132,7 +145,7 @@ fn miss_publishers() {
         let kind = NodeEvent::LANE_NOT_MAPPED;
         assert_eq!(
             named,
-            [("asked", kind), ("given", kind)],
+            ["asked", "given", "shared", "woken"].map(|node| (node, kind)),
             "once each: {all:?}"
         );
         for part in [
@@ -145,8 +158,21 @@ fn miss_publishers() {
                 "no '{part}': {all:?}"
             );
         }
+        let begin = Instant::now();
+        let before = WOKEN.map(|node| ticks(&handle, node));
+        running.run_for(TWO_ATTEMPTS).unwrap();
+        let after = WOKEN.map(|node| ticks(&handle, node));
+        // One in a millisecond, and those at both ends of the time.
+        let most = begin.elapsed().as_millis() as u64 + 2;
+        for (index, node) in WOKEN.into_iter().enumerate() {
+            let passed = after[index] - before[index];
+            assert!(
+                passed <= most,
+                "{node} does not pause: {passed} ticks in {most} ms"
+            );
+        }
         limit_address_bytes(None);
-        let all = tick_until_news(&mut running, &events);
+        let all = tick_until_news(4, &mut running, &events);
         let well = |node: &str| {
             (
                 node.to_owned(),
@@ -154,7 +180,7 @@ fn miss_publishers() {
                 "cmd_vel".to_owned(),
             )
         };
-        assert_eq!(all, [well("asked"), well("given")]);
+        assert_eq!(all, ["asked", "given", "shared", "woken"].map(well));
         // The next round needs another lane, and this one must not be free before.
         std::mem::forget(publisher);
     }
@@ -274,11 +300,11 @@ fn a_node_has_an_event_each_time_it_begins_to_match_no_publisher() {
         let text = "it reads another message than they send: topic 'cmd_vel': message 'CmdVel' \
                     here, 'Imu' in the topic";
         let incompatible = event(NodeEvent::INCOMPATIBLE, text);
-        let all = tick_until_news(&mut running, &events);
+        let all = tick_until_news(2, &mut running, &events);
         assert_eq!(all, [incompatible.clone(), incompatible]);
         let reliable: Publisher<CmdVel> = private.publisher("cmd_vel", Qos::reliable());
         let compatible = event(NodeEvent::COMPATIBLE, "cmd_vel");
-        let all = tick_until_news(&mut running, &events);
+        let all = tick_until_news(2, &mut running, &events);
         assert_eq!(all, [compatible.clone(), compatible]);
         drop((other, reliable));
     }

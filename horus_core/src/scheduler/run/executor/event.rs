@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use horus_shm::Watch;
 use horus_shm::clock::Clock;
 use horus_shm::internals::wait::LocalEventcount;
 
@@ -22,7 +23,8 @@ pub(super) const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 pub(super) const SAFE_STATE_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// The pause of the thread if messages wait but the node may not tick, for instance because it is
-/// paused. WHY: otherwise the waiting messages would wake the thread again immediately.
+/// paused, or cannot receive them. WHY: otherwise the waiting messages would wake the thread again
+/// immediately.
 pub(super) const BLOCKED_NODE_PAUSE: Duration = Duration::from_millis(1);
 
 impl CommandListener for Arc<LocalEventcount> {
@@ -35,6 +37,14 @@ impl CommandListener for Arc<LocalEventcount> {
 /// [`BLOCKED_NODE_PAUSE`]. WHY: a node whose `init` fails again must not keep its thread busy.
 pub(super) fn pause_until(end_ns: u64, now_ns: u64) -> Duration {
     Duration::from_nanos(end_ns.saturating_sub(now_ns)).max(BLOCKED_NODE_PAUSE)
+}
+
+/// Returns true if messages wait that the node may be unable to receive: its last receive call from
+/// one of these topics could not map the memory of a publisher. Takes a lock for each topic, but
+/// only if messages wait.
+pub(super) fn has_unreadable_message(watches: &[Watch]) -> bool {
+    let misses_publisher = |watch: &Watch| watch.lane_watch().unmapped_lane().is_some();
+    watches.iter().any(Watch::has_message) && watches.iter().any(misses_publisher)
 }
 
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate. Returns when the
@@ -104,7 +114,8 @@ pub(crate) fn run_event_node(
                 wake.remove_lost();
             }
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
-            if after == AfterTurn::Continue && runner.tick_count() == ticks {
+            let is_in_vain = runner.tick_count() == ticks || has_unreadable_message(wake.watches());
+            if after == AfterTurn::Continue && is_in_vain {
                 shared.wait_for_stop(BLOCKED_NODE_PAUSE);
             }
             after

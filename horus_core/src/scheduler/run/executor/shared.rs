@@ -20,7 +20,10 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, SAFE_STATE_CHECK_PERIOD, pause_until};
+use super::event::{
+    BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, SAFE_STATE_CHECK_PERIOD, has_unreadable_message,
+    pause_until,
+};
 use super::thread::{NodeReportSource, WaitTime};
 use super::topic_wait_threads::{TopicWaitThreads, WakingTopic};
 
@@ -229,7 +232,7 @@ impl NodeActor {
             self.watches.retain(|watch| !watch.is_lost());
         }
         (self.not_before_ns, self.seen_ns) = (now_ns.saturating_add(self.pause_ns), None);
-        if runner.tick_count() == ticks {
+        if runner.tick_count() == ticks || has_unreadable_message(&self.watches) {
             self.schedule_wake(now_ns, pause_ns, context);
         } else if self.has_message() {
             // WHY ignored: the actor is not ended, and keeps one wake.
