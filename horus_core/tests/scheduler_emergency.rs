@@ -218,6 +218,61 @@ fn an_emergency_stop_during_a_long_init_makes_the_nodes_before_it_safe() {
     }
 }
 
+/// A node whose `enter_safe_state` takes until the channel is closed.
+struct SlowSafeState(Sender<()>, Receiver<()>);
+
+impl Node for SlowSafeState {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.send(()).unwrap();
+        assert!(self.1.recv().is_err());
+    }
+}
+
+/// After the start, each node has its own thread, or shares one with its chain or its group.
+#[test]
+fn a_safe_state_that_hangs_during_a_long_init_keeps_no_other_node_from_its_own() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let mut hanging = Vec::new();
+    for name in ["hangs", "hangs, too"] {
+        let (begin, begun) = channel();
+        let (end, is_over) = channel();
+        let node = SlowSafeState(begin, is_over);
+        scheduler.node(name).rate(100.hz()).build(node).unwrap();
+        hanging.push((begun, end));
+    }
+    let motor = Motor {
+        name: "motor".to_owned(),
+        calls: calls.clone(),
+    };
+    scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
+    let (begin, begun) = channel();
+    let (end, is_over) = channel();
+    let slow = SlowInit(begin, is_over);
+    scheduler.node("slow").order(1).build(slow).unwrap();
+    let starting = thread::spawn(|| scheduler.start().unwrap());
+    begun.recv_timeout(LONG).unwrap();
+    engage(&private);
+    for (begun, _) in &hanging {
+        begun.recv_timeout(LONG).unwrap();
+    }
+    until("the motor is safe", || calls.of("motor") == ["safe"]);
+    until("it is an event", || {
+        recorded.count("motor", NodeEvent::SAFE_STATE_ENTERED) == 1
+    });
+    assert_eq!(recorded.count("hangs", NodeEvent::SAFE_STATE_ENTERED), 0);
+    drop((end, hanging));
+    starting.join().unwrap().finish().unwrap();
+    for name in ["hangs", "hangs, too", "motor"] {
+        assert_eq!(recorded.count(name, NodeEvent::SAFE_STATE_ENTERED), 1);
+    }
+    assert_eq!(calls.of("motor"), ["safe", "shutdown"]);
+}
+
 /// The `init` of a node that a swap puts in may take long, too.
 #[test]
 fn a_swap_during_a_long_init_waits_for_its_end() {

@@ -3,13 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
-use horus_shm::internals::thread::leave_real_time;
 use horus_shm::internals::{RemainingThreads, remaining_threads};
 
 use super::Scheduler;
@@ -25,6 +22,7 @@ use crate::scheduler::run::catch_panic::catch_panic_in_drop;
 use crate::scheduler::run::executor::best_effort;
 use crate::scheduler::run::executor::thread::{RunThread, WaitTime, spawn_thread};
 use crate::scheduler::run::handle::Handle;
+use crate::scheduler::run::initialisation::init_nodes;
 use crate::scheduler::run::panics::{self, ThreadNodesGuard};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
@@ -450,86 +448,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         // WHY ignored: no caller can receive the report. After `finish`, this does nothing.
         let _ = self.shut_down();
-    }
-}
-
-/// Initialises the nodes in their order, on the calling thread. Meanwhile, another thread applies
-/// emergency stops to those that are initialised already.
-///
-/// WHY: an `init` may take long, and an emergency stop must not wait for it. The threads of the
-/// nodes start after the last one.
-fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &RunState) {
-    let (give, initialised) = mpsc::channel();
-    // The nodes that only the thread that runs the scheduler calls.
-    let mut main = InitialisedNodes::new(clock);
-    thread::scope(|scope| {
-        let name = "init commands".to_owned();
-        let poll = move || {
-            // WHY: as in `spawn_thread`.
-            leave_real_time();
-            InitialisedNodes::new(clock).poll_until_closed(&initialised);
-        };
-        let poll = thread::Builder::new().name(name).spawn_scoped(scope, poll);
-        for entry in entries {
-            if shared.is_stopping() {
-                break;
-            }
-            let after = entry.runner.init_at_start(clock);
-            shared.stop_run_if_turn_demands([&entry.runner], after);
-            if entry.runner.plan().class == NodeClass::BestEffort {
-                main.runners.push(&mut entry.runner);
-            } else {
-                let _ = give.send(&mut entry.runner);
-            }
-            main.poll_emergency_stop_if_due();
-        }
-        drop(give);
-        // WHY not left to the scope: a thread that has not ended has a stack, which the threads of
-        // nodes may need. WHY no error: without it, nodes apply the stop after the last `init`.
-        let _ = poll.map(thread::ScopedJoinHandle::join);
-    });
-}
-
-/// Nodes that are initialised, while others are not yet.
-struct InitialisedNodes<'a> {
-    runners: Vec<&'a mut Runner>,
-    clock: &'a Clock,
-    /// The time at which the nodes apply an emergency stop next.
-    poll_at: Instant,
-}
-
-impl<'a> InitialisedNodes<'a> {
-    fn new(clock: &'a Clock) -> Self {
-        Self {
-            runners: Vec::new(),
-            clock,
-            poll_at: Instant::now(),
-        }
-    }
-
-    /// Applies an emergency stop to the nodes, if the last time was long enough ago. WHY not
-    /// always: there may be thousands of nodes.
-    fn poll_emergency_stop_if_due(&mut self) {
-        if Instant::now() < self.poll_at {
-            return;
-        }
-        for runner in &mut self.runners {
-            runner.poll_emergency_stop(self.clock);
-        }
-        self.poll_at = Instant::now() + Duration::from_nanos(COMMAND_POLL_PERIOD_NS);
-    }
-
-    /// Applies emergency stops to the nodes that come through the channel, until it is closed.
-    fn poll_until_closed(mut self, initialised: &Receiver<&'a mut Runner>) {
-        loop {
-            let left = self.poll_at.saturating_duration_since(Instant::now());
-            match initialised.recv_timeout(left) {
-                Ok(runner) => self.runners.push(runner),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            self.poll_emergency_stop_if_due();
-        }
     }
 }
 

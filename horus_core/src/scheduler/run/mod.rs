@@ -7,6 +7,7 @@ pub(crate) mod commands;
 pub(crate) mod cores;
 pub(crate) mod executor;
 pub(crate) mod handle;
+pub(crate) mod initialisation;
 pub(crate) mod miss_history;
 pub(crate) mod node_entry;
 pub(crate) mod panics;

@@ -109,13 +109,10 @@ impl Runner {
     /// WHY no other commands: a swap calls `init` of the new node, which may take long. Meanwhile,
     /// no other node would enter its safe state.
     pub(crate) fn poll_emergency_stop(&mut self, clock: &Clock) {
-        if !self.commands.are_pending() {
+        if !self.is_emergency_stop_pending() {
             return self.confirm_safe_state();
         }
-        let is_emergency = self.commands.is_emergency_wanted();
-        if self.blocked_by.is_emergency == is_emergency {
-            return self.confirm_safe_state();
-        }
+        let is_emergency = !self.blocked_by.is_emergency;
         self.blocked_by.is_emergency = is_emergency;
         if is_emergency {
             self.enter_safe_state();
@@ -124,6 +121,13 @@ impl Runner {
             self.leave_safe_state();
         }
         self.busy_until_ns = clock.now_ns();
+    }
+
+    /// Returns true if an emergency stop, or its end, was not applied to the node yet. Calls no
+    /// method of the node.
+    pub(crate) fn is_emergency_stop_pending(&self) -> bool {
+        self.commands.are_pending()
+            && self.commands.is_emergency_wanted() != self.blocked_by.is_emergency
     }
 
     /// Makes the node enter its safe state if an emergency stop is engaged. Called when the node's

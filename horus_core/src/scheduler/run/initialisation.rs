@@ -1,0 +1,180 @@
+//! Initialises the nodes at the start of a run. Applies emergency stops to those that are
+//! initialised already, while others are not yet.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use horus_shm::clock::Clock;
+use horus_shm::internals::thread::leave_real_time;
+
+use crate::scheduler::api::plan::NodeClass;
+use crate::scheduler::run::pending_node::PendingNode;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::Runner;
+
+/// The time between two checks whether an emergency stop has to be applied to the nodes, or whether
+/// a node has reached its safe state. WHY not always: there may be thousands of nodes.
+const CHECK_PERIOD: Duration = Duration::from_millis(20);
+
+/// Initialises the nodes in their order, on the calling thread. Meanwhile, other threads apply
+/// emergency stops to those that are initialised already. Nodes without a thread of their own are
+/// called by this thread only, between two calls of `init`.
+///
+/// Returns when the last `init` has returned, and all calls by the other threads.
+///
+/// WHY: an `init` may take long, and an emergency stop must not wait for it. The threads of the
+/// nodes start after the last one.
+pub(crate) fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &RunState) {
+    let (give, news) = mpsc::channel();
+    let mut main = Vec::new();
+    let mut poll_at = Instant::now();
+    thread::scope(|scope| {
+        let nodes = InitialisedNodes {
+            scope,
+            clock,
+            give: give.clone(),
+            runners: Vec::new(),
+            check_at: Instant::now(),
+            threads: Vec::new(),
+        };
+        let poll = move || {
+            // WHY: as in `spawn_thread`.
+            leave_real_time();
+            nodes.check_until_over(&news);
+        };
+        let poll = thread::Builder::new()
+            .name("init commands".to_owned())
+            .spawn_scoped(scope, poll);
+        for entry in entries {
+            if shared.is_stopping() {
+                break;
+            }
+            let after = entry.runner.init_at_start(clock);
+            shared.stop_run_if_turn_demands([&entry.runner], after);
+            if entry.runner.plan().class == NodeClass::BestEffort {
+                main.push(&mut entry.runner);
+            } else {
+                let _ = give.send(News::Node(&mut entry.runner));
+            }
+            if Instant::now() >= poll_at {
+                main.iter_mut()
+                    .for_each(|runner| runner.poll_emergency_stop(clock));
+                poll_at = Instant::now() + CHECK_PERIOD;
+            }
+        }
+        let _ = give.send(News::Over);
+        // WHY not left to the scope: a thread that has not ended has a stack, which the threads of
+        // nodes may need. WHY no error: without it, nodes apply the stop after the last `init`.
+        let _ = poll.map(ScopedJoinHandle::join);
+    });
+}
+
+/// The news for the thread that checks the initialised nodes.
+enum News<'a> {
+    /// The node was initialised, or has reached its safe state.
+    Node(&'a mut Runner),
+    /// No further node will be initialised.
+    Over,
+}
+
+/// The nodes that are initialised, while others are not yet, except those of the main thread.
+struct InitialisedNodes<'scope, 'env, 'a> {
+    scope: &'scope Scope<'scope, 'env>,
+    clock: &'scope Clock,
+    /// The channel through which a node comes back when it has reached its safe state.
+    give: Sender<News<'a>>,
+    /// The nodes that need not enter their safe state now.
+    runners: Vec<&'a mut Runner>,
+    check_at: Instant,
+    /// The threads that make nodes enter their safe state. A thread ends when its sender is
+    /// dropped.
+    threads: Vec<(Sender<()>, ScopedJoinHandle<'scope, ()>)>,
+}
+
+impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
+    /// Applies emergency stops to the nodes that come as news, until no more come. Then waits for
+    /// the calls of the nodes that enter their safe state.
+    fn check_until_over(mut self, news: &Receiver<News<'a>>) {
+        loop {
+            let left = self.check_at.saturating_duration_since(Instant::now());
+            match news.recv_timeout(left) {
+                Ok(News::Node(runner)) => self.runners.push(runner),
+                Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() >= self.check_at {
+                self.check_nodes();
+                self.check_at = Instant::now() + CHECK_PERIOD;
+            }
+        }
+        let (senders, threads): (Vec<_>, Vec<_>) = self.threads.into_iter().unzip();
+        drop(senders);
+        for thread in threads {
+            // WHY ignored: the thread catches the panics of the node.
+            let _ = thread.join();
+        }
+    }
+
+    /// Starts a thread for each node that has to apply an emergency stop, or its end.
+    fn check_nodes(&mut self) {
+        for runner in std::mem::take(&mut self.runners) {
+            if runner.is_emergency_stop_pending() || runner.is_entering_safe_state() {
+                self.start_thread(runner);
+            } else {
+                self.runners.push(runner);
+            }
+        }
+    }
+
+    /// Starts a thread that applies the emergency stop to the node. WHY a thread for each node: its
+    /// `enter_safe_state` may hang, and the other nodes must not wait for it. If the system cannot
+    /// create a thread, this one applies the emergency stop.
+    fn start_thread(&mut self, runner: &'a mut Runner) {
+        let (keep, over) = mpsc::channel();
+        let (clock, give) = (self.clock, self.give.clone());
+        let name = runner.plan().name.clone();
+        // WHY a mutex: if the thread cannot be started, its closure is dropped with all that it
+        // owns, and the node must not be.
+        let given = Arc::new(Mutex::new(Some(runner)));
+        let to_thread = Arc::clone(&given);
+        let work = move || {
+            leave_real_time();
+            if let Some(runner) = lock(&to_thread).take() {
+                make_safe(&mut *runner, clock, &over);
+                // WHY ignored: without a receiver, no node is checked any more.
+                let _ = give.send(News::Node(runner));
+            }
+        };
+        match thread::Builder::new()
+            .name(name)
+            .spawn_scoped(self.scope, work)
+        {
+            Ok(thread) => self.threads.push((keep, thread)),
+            Err(_) => {
+                if let Some(runner) = lock(&given).take() {
+                    runner.poll_emergency_stop(self.clock);
+                    self.runners.push(runner);
+                }
+            }
+        }
+    }
+}
+
+/// Applies an emergency stop, or its end, to the node. If the node enters its safe state, returns
+/// when the node has reached it, or when the sender of `over` is dropped.
+fn make_safe(runner: &mut Runner, clock: &Clock, over: &Receiver<()>) {
+    loop {
+        runner.poll_emergency_stop(clock);
+        let is_over = !runner.is_entering_safe_state()
+            || over.recv_timeout(CHECK_PERIOD) == Err(RecvTimeoutError::Disconnected);
+        if is_over {
+            return;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
