@@ -7,11 +7,13 @@ mod private;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use executors::{LONG, until};
+use executors::{LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Address, Context, Down, DownReason};
-use horus_core::scheduler::{FailurePolicy, NodeResult, Scheduler};
+use horus_core::message::NodeEvent;
+use horus_core::scheduler::{FailurePolicy, NodeError, NodeResult, Scheduler};
 use private::Private;
 
 /// A function that an actor calls with its context.
@@ -114,6 +116,61 @@ fn group(threads: usize) -> (Scheduler, Actors, Private) {
     let (mut scheduler, private) = Private::alone();
     let actors = scheduler.actors("fleet").threads(threads).build().unwrap();
     (scheduler, actors, private)
+}
+
+/// An actor whose messages all fail, and whose `on_error` panics.
+struct AllFails;
+
+impl Actor for AllFails {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Err("on purpose".into())
+    }
+
+    fn on_error(&mut self, _: &NodeError) {
+        panic!("in vain");
+    }
+}
+
+/// An event for each message would displace all others from the black box.
+#[test]
+fn the_events_of_an_actor_whose_messages_all_fail_are_limited() {
+    for threads in [0, 1] {
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
+        let actors = scheduler.actors("fleet").threads(threads).build().unwrap();
+        let options = actors.options().on_failure(FailurePolicy::Ignore);
+        let address = options.spawn(AllFails).unwrap();
+        let began = Instant::now();
+        let mut running = scheduler.start().unwrap();
+        let mut handle_all = |handled| {
+            until("all are handled", || {
+                running.run_for(Duration::from_millis(1)).unwrap();
+                actors.counters().handled == handled
+            });
+        };
+        for _ in 0..100 {
+            address.tell(()).unwrap();
+        }
+        handle_all(100);
+        // The next event says how many were left out.
+        thread::sleep(Duration::from_millis(110));
+        address.tell(()).unwrap();
+        handle_all(101);
+        running.finish().unwrap();
+        let periods = began.elapsed().as_millis() as u64 / 100;
+        for (kind, text) in [
+            (NodeEvent::FAILED, "on purpose"),
+            (NodeEvent::PANICKED, "in vain"),
+        ] {
+            let (shown, left_out) = recorded.count_with_left_out("fleet", kind, text);
+            assert!(shown <= 1 + periods, "kind {kind}: {shown} events");
+            assert_eq!(shown + left_out, 101, "kind {kind}");
+        }
+        let counters = actors.counters();
+        assert_eq!((counters.failures, counters.panics), (202, 101));
+    }
 }
 
 fn restarts(max: u32) -> FailurePolicy {

@@ -6,6 +6,8 @@ mod actors;
 #[path = "scheduler_processes/emergency.rs"]
 mod emergency;
 mod noise;
+#[path = "scheduler_processes/numbered_error.rs"]
+mod numbered_error;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,11 +23,12 @@ use horus_core::message::{
 };
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Node, NodeError, NodeResult, Rate, RemoteError, RemoteScheduler,
+    Context, FailurePolicy, Hertz, Node, NodeResult, Rate, RemoteError, RemoteScheduler,
     SchedulerInfo, black_box, schedulers,
 };
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 use noise::rounds;
+use numbered_error::NumberedError;
 use tempfile::TempDir;
 
 const FAULTY: [&str; 6] = ["clocked", "first", "second", "woken", "pooled", "main"];
@@ -140,7 +143,8 @@ fn is_halted(info: &SchedulerInfo) -> bool {
 // The black box.
 
 /// Fails in every tick, or in every tick with a message if it has an input, and reports that
-/// before. Then it panics in `on_error`, because the black box leaves out failures that repeat.
+/// before. Then the drop of its error panics, because the black box leaves out failures that
+/// repeat.
 struct Faulty {
     name: &'static str,
     failures: u64,
@@ -174,11 +178,7 @@ impl Node for Faulty {
         let number = self.failures;
         self.failures += 1;
         say(format_args!("{} {number}", self.name));
-        Err(number.to_string().into())
-    }
-
-    fn on_error(&mut self, error: &NodeError) {
-        panic!("{error}");
+        Err(NumberedError(number).into())
     }
 }
 

@@ -30,9 +30,10 @@ use crate::actor::watch::{ActorWatch, ChildEnd, Down};
 use crate::actor::worker_activity::{LongActivation, WorkerActivity, long_activations};
 use crate::actor::worker_context::WorkerContext;
 use crate::message::NodeEvent;
-use crate::scheduler::api::metrics::{Health, LiveMetrics};
+use crate::scheduler::api::metrics::{Health, LiveMetrics, UserCall};
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::run::event_limit::{EventLimit, with_left_out};
 
 /// An actor that has mail and waits to be run. Only the thread that owns this value may run the
 /// actor.
@@ -110,6 +111,7 @@ pub(crate) struct ActorGroup {
     /// name.
     metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
+    event_limit: Mutex<EventLimit>,
 }
 
 /// The list of the actors that belong to a group.
@@ -143,6 +145,15 @@ impl heap::Group for ActorGroup {
 
 /// Maximum number of registered names that are searched for the name of an actor that failed.
 const SEARCHED_NAMES_MAX: usize = 4096;
+
+/// Returns the kind of the event of a failure.
+const fn failure_kind(is_panic: bool) -> u8 {
+    if is_panic {
+        NodeEvent::PANICKED
+    } else {
+        NodeEvent::FAILED
+    }
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -181,6 +192,7 @@ impl ActorGroup {
             recorder: OnceLock::new(),
             metrics: OnceLock::new(),
             last_error: Mutex::default(),
+            event_limit: Mutex::default(),
         })
     }
 
@@ -216,12 +228,8 @@ impl ActorGroup {
     /// Records one event in the black box for each thread setting that the operating system
     /// refused.
     pub(crate) fn record_refused_settings(&self, refused: &[String]) {
-        if let Some(recorder) = self.recorder.get() {
-            for what in refused {
-                let now_ns = Clock::kernel().now_ns();
-                let event = NodeEvent::new(NodeEvent::REFUSED, &self.name, now_ns);
-                recorder.record(event.with_text(what));
-            }
+        for what in refused {
+            self.record_event(NodeEvent::REFUSED, what);
         }
     }
 
@@ -459,20 +467,42 @@ impl ActorGroup {
     /// Counts a failure of an actor, and records it as an event in the black box.
     #[cold]
     pub(crate) fn record_failure(&self, is_panic: bool, error: &str) {
+        self.count_failure(is_panic, error);
+        self.record_event(failure_kind(is_panic), error);
+    }
+
+    /// Counts a failure that an actor may have at every message: in its handler, or in `call`.
+    /// Records at most ten of the same kind and call in a second as events, for all actors of the
+    /// group together. The next event contains the number of those that were left out.
+    #[cold]
+    pub(crate) fn record_repeated_failure(
+        &self,
+        is_panic: bool,
+        call: Option<UserCall>,
+        error: &str,
+    ) {
+        self.count_failure(is_panic, error);
+        let kind = failure_kind(is_panic);
+        let now_ns = Clock::kernel().now_ns();
+        let admitted = lock(&self.event_limit).admit(kind, call, now_ns);
+        if let Some(left_out) = admitted {
+            self.record_event(kind, with_left_out(error, left_out).as_str());
+        }
+    }
+
+    fn count_failure(&self, is_panic: bool, error: &str) {
         self.failures.fetch_add_one();
         if is_panic {
             self.panics.fetch_add_one();
         }
-        if let Some(recorder) = self.recorder.get() {
-            let kind = if is_panic {
-                NodeEvent::PANICKED
-            } else {
-                NodeEvent::FAILED
-            };
-            let event = NodeEvent::new(kind, &self.name, Clock::kernel().now_ns());
-            recorder.record(event.with_text(error));
-        }
         *lock(&self.last_error) = Some(error.to_owned());
+    }
+
+    fn record_event(&self, kind: u8, text: &str) {
+        if let Some(recorder) = self.recorder.get() {
+            let event = NodeEvent::new(kind, &self.name, Clock::kernel().now_ns());
+            recorder.record(event.with_text(text));
+        }
     }
 
     /// Counts the panics in the drops of messages that an actor has left when it ended, and records
@@ -483,7 +513,8 @@ impl ActorGroup {
             self.panics.fetch_add_one();
         }
         if panics > 0 {
-            self.record_failure(true, "an undelivered message panicked in its drop");
+            let text = "an undelivered message panicked in its drop";
+            self.record_repeated_failure(true, Some(UserCall::Drop), text);
         }
     }
 

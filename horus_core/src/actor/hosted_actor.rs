@@ -16,6 +16,7 @@ use crate::actor::extras::ActorExtras;
 use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
+use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::run::catch_panic::{
     catch_panic, catch_panic_in_drop, error_text, panic_text,
@@ -375,10 +376,10 @@ fn flow_after_visit(group: &ActorGroup) -> Flow {
     }
 }
 
-/// Drops an actor. A panic in its `drop` is caught, and recorded as a failure.
+/// Drops an actor, or a message. A panic in its `drop` is caught, and recorded as a failure.
 fn drop_actor<A>(actor: A, group: &ActorGroup) {
     if let Some(panic) = catch_panic_in_drop(actor) {
-        group.record_failure(true, &panic);
+        group.record_repeated_failure(true, Some(UserCall::Drop), &panic);
     }
 }
 

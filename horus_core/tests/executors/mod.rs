@@ -84,6 +84,21 @@ impl Recorded {
     pub fn count(&self, node: &str, kind: u8) -> u64 {
         self.of(node, kind).len() as u64
     }
+
+    /// Returns the number of events of this kind of the node whose text contains `part`, and the
+    /// number of those that they say were left out.
+    pub fn count_with_left_out(&self, node: &str, kind: u8, part: &str) -> (u64, u64) {
+        let mut events = self.of(node, kind);
+        events.retain(|event| event.text.as_str().contains(part));
+        let left_out = events.iter().filter_map(|event| {
+            let (_, left_out) = event.text.as_str().rsplit_once("and ")?;
+            left_out
+                .strip_suffix(" more before this")?
+                .parse::<u64>()
+                .ok()
+        });
+        (events.len() as u64, left_out.sum())
+    }
 }
 
 /// Waits until `is_so`, which must happen at some time.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, MissPolicy, Node, NodeResult, Report, RunError, StopReason,
+    Context, FailurePolicy, Hertz, MissPolicy, Node, NodeError, NodeResult, Report, RunError,
+    StopReason,
 };
 
 use super::{MS, summary};
@@ -307,15 +308,27 @@ fn a_node_in_safe_mode_ticks_and_knows_it() {
     assert!(!seen[0] && seen[1] && safe >= 10, "{seen:?}");
 }
 
-/// Two kinds of events in each tick would displace all others from the black box.
+/// A node whose ticks all fail, and whose `on_error` panics.
+struct AllFails;
+
+impl Node for AllFails {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Err("on purpose".into())
+    }
+
+    fn on_error(&mut self, _: &NodeError) {
+        panic!("in vain");
+    }
+}
+
+/// Events of several kinds in each tick would displace all others from the black box.
 #[test]
 fn each_kind_of_event_that_every_tick_may_cause_is_limited() {
     let (private, recorded) = (Private::new(), Recorded::default());
     let mut scheduler = recorded.scheduler(&private);
-    let node = scheduler.node("both").checkpoints(1);
-    let tick = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
+    let node = scheduler.node("all").checkpoints(1);
     let node = node.failure_policy(FailurePolicy::Ignore);
-    node.build(tick).unwrap();
+    node.build(AllFails).unwrap();
     let began = Instant::now();
     let mut running = scheduler.start().unwrap();
     for _ in 0..200 {
@@ -325,16 +338,14 @@ fn each_kind_of_event_that_every_tick_may_cause_is_limited() {
     thread::sleep(Duration::from_millis(110));
     assert!(running.tick_once().unwrap());
     running.finish().unwrap();
-    let periods = began.elapsed().as_millis() / 100;
-    for kind in [NodeEvent::FAILED, NodeEvent::CHECKPOINT] {
-        let events = recorded.of("both", kind);
-        assert!(events.len() as u128 <= 1 + periods, "{}", events.len());
-        let left_out = events.iter().filter_map(|event| {
-            let (_, left_out) = event.text.as_str().rsplit_once("and ")?;
-            left_out.strip_suffix(" more before this")?.parse().ok()
-        });
-        let left_out: Vec<usize> = left_out.collect();
-        let all = events.len() + left_out.iter().sum::<usize>();
-        assert_eq!(all, 201, "kind {kind}: {left_out:?}");
+    let periods = began.elapsed().as_millis() as u64 / 100;
+    for (kind, part) in [
+        (NodeEvent::FAILED, "on purpose"),
+        (NodeEvent::CHECKPOINT, ""),
+        (NodeEvent::PANICKED, "in on_error"),
+    ] {
+        let (shown, left_out) = recorded.count_with_left_out("all", kind, part);
+        assert!(shown <= 1 + periods, "kind {kind} {part}: {shown}");
+        assert_eq!(shown + left_out, 201, "kind {kind} {part}");
     }
 }

@@ -5,6 +5,7 @@ use horus_shm::internals::heap::{Activation, Flow};
 use super::{HostedActor, HostedState, drop_actor, shut_down_actor};
 use crate::actor::behaviour::Actor;
 use crate::actor::group::{ActorGroup, ControlMessage};
+use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::node::NodeError;
 use crate::scheduler::api::policy::{FailureAction, FailurePolicy};
 use crate::scheduler::run::catch_panic::{catch_panic, error_text};
@@ -21,9 +22,11 @@ impl<A: Actor> HostedActor<A> {
     ) -> Flow {
         let text = error_text(&**error);
         let report = turn.group().with_actor_name(turn.address().id(), &text);
-        turn.group().record_failure(is_panic, &report);
+        turn.group()
+            .record_repeated_failure(is_panic, None, &report);
         if let Err(panic) = catch_panic(|| self.actor.on_error(error)) {
-            turn.group().record_failure(true, &panic);
+            turn.group()
+                .record_repeated_failure(true, Some(UserCall::OnError), &panic);
         }
         if self.roll_back(&text, turn.group()) {
             return if self.is_stopping {

@@ -5,6 +5,7 @@
 pub(crate) mod catch_panic;
 pub(crate) mod commands;
 pub(crate) mod cores;
+pub(crate) mod event_limit;
 pub(crate) mod executor;
 pub(crate) mod handle;
 pub(crate) mod initialisation;

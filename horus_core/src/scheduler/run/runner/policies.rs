@@ -126,7 +126,7 @@ impl Runner {
         }) = &fault
         {
             self.event_log
-                .record_rate_limited(self.tick, *kind, 0, text.as_str());
+                .record_rate_limited(self.tick, (*kind, None), 0, text.as_str());
         }
         fault
     }
@@ -224,8 +224,12 @@ impl Runner {
                 Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
                 None => {
                     let (ns, limit) = overrun.longest_overrun();
-                    self.event_log
-                        .record_rate_limited(self.tick, NodeEvent::MISSED, ns, limit);
+                    self.event_log.record_rate_limited(
+                        self.tick,
+                        (NodeEvent::MISSED, None),
+                        ns,
+                        limit,
+                    );
                 }
             }
         }
@@ -307,6 +311,17 @@ impl Runner {
         self.event_log.set_last_error(&error);
     }
 
+    /// Counts a panic in `on_error`. Records it as an event, but at most ten in a second, because
+    /// each tick may fail.
+    fn record_on_error_panic(&mut self, panic: &str) {
+        let error = format!("panicked in on_error: {panic}");
+        self.metrics.count_failure(true);
+        let kind = (NodeEvent::PANICKED, Some(UserCall::OnError));
+        self.event_log
+            .record_rate_limited(self.tick, kind, 0, &error);
+        self.event_log.set_last_error(&error);
+    }
+
     /// Makes the node wait until it is initialised, which happens in its first turn after `at_ns`.
     pub(super) fn schedule_init(&mut self, at_ns: u64) {
         // The count of misses starts anew with the initialised node.
@@ -338,11 +353,11 @@ impl Runner {
             NodeEvent::FAILED
         };
         self.event_log
-            .record_rate_limited(self.tick, kind, 0, &text);
+            .record_rate_limited(self.tick, (kind, None), 0, &text);
         let Self { node, metrics, .. } = self;
         let on_error = || catch_panic(|| node.on_error(&error));
         if let Err(panic) = metrics.during_call(UserCall::OnError, on_error) {
-            self.record_panic(&panic, " in on_error");
+            self.record_on_error_panic(&panic);
         }
         let drop_it = || catch_panic_in_drop(error);
         if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
