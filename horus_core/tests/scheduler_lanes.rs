@@ -93,6 +93,8 @@ fn child_role() {
     assert_eq!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) }, 1);
     if role == "stop" {
         miss_emergency_stop();
+    } else if role == "release" {
+        miss_publisher_at_release();
     } else {
         miss_publishers();
     }
@@ -256,6 +258,54 @@ fn miss_emergency_stop() {
     running.finish().unwrap();
 }
 
+/// The supervisor receives the release of an emergency stop when it finds a publisher that cannot
+/// be mapped. No stop was engaged before.
+fn miss_publisher_at_release() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    let (sender, events) = channel();
+    let (go, may_go) = channel::<()>();
+    scheduler.on_event(move |event| {
+        sender.send(*event).unwrap_or_default();
+        if event.kind == NodeEvent::EMERGENCY_OVER {
+            // The supervisor calls this, so it looks at no topic meanwhile.
+            may_go.recv().unwrap_or_default();
+        }
+    });
+    let node = scheduler.node("driver").rate(100.hz());
+    node.build(|_: &mut Context<'_>| {}).unwrap();
+    let running = scheduler.start().unwrap();
+    let next = |kinds: &[u8]| {
+        let end = Instant::now() + LONG;
+        let left = || end.saturating_duration_since(Instant::now());
+        let mut all = std::iter::from_fn(|| events.recv_timeout(left()).ok());
+        let event = all.find(|event| kinds.contains(&event.kind)).unwrap();
+        (event.kind, event.to_string())
+    };
+    let mut known = emergency_stop_publisher(private.namespace()).unwrap();
+    known.send(EmergencyStop::engage("known", "")).unwrap();
+    next(&[NodeEvent::EMERGENCY_STOP]);
+    known.send(EmergencyStop::release("known", "")).unwrap();
+    next(&[NodeEvent::EMERGENCY_OVER]);
+    limit_address_bytes(Some(6 << 20));
+    let qos = Qos::latched().capacity(CAPACITY / 4);
+    let publisher = private.publisher::<EmergencyStop>("emergency_stop", qos);
+    known.send(EmergencyStop::release("known", "")).unwrap();
+    go.send(()).unwrap();
+    let kinds = [NodeEvent::COMMAND, NodeEvent::EMERGENCY_STOP];
+    let (kind, text) = next(&kinds);
+    assert_eq!(kind, NodeEvent::COMMAND, "{text}");
+    assert!(text.contains("by known"), "{text}");
+    let (kind, text) = next(&kinds);
+    assert_eq!(kind, NodeEvent::EMERGENCY_STOP, "{text}");
+    assert!(text.contains("until all publishers"), "{text}");
+    drop(go);
+    limit_address_bytes(None);
+    next(&[NodeEvent::EMERGENCY_OVER]);
+    running.finish().unwrap();
+    drop(publisher);
+}
+
 #[test]
 fn a_node_has_an_event_each_time_it_begins_to_miss_a_publisher() {
     run_child("publishers");
@@ -264,6 +314,11 @@ fn a_node_has_an_event_each_time_it_begins_to_miss_a_publisher() {
 #[test]
 fn an_emergency_stop_that_cannot_be_read_counts_as_engaged() {
     run_child("stop");
+}
+
+#[test]
+fn an_emergency_stop_that_begins_with_a_release_is_an_event() {
+    run_child("release");
 }
 
 /// Runs the child process in this role, and expects that it succeeds.

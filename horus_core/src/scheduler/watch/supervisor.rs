@@ -393,13 +393,13 @@ impl Supervisor {
         let is_newly_sent = !std::mem::replace(&mut self.is_stop_sent, is_sent) && is_sent;
         let is_engaged = is_sent || obstacle.is_some();
         let is_changed = std::mem::replace(&mut self.is_emergency, is_engaged) != is_engaged;
+        if let (Some(sender), Some(_), false) = (&sender, obstacle, is_sent) {
+            let text = format!("emergency release, while the topic cannot be read: {sender}");
+            self.record_event(NodeEvent::COMMAND, "", 0, &text);
+        }
         match (sender, obstacle) {
             (Some(sender), _) if is_newly_sent => {
                 self.record_event(NodeEvent::EMERGENCY_STOP, "", 0, &sender);
-            }
-            (Some(sender), Some(_)) if !is_sent => {
-                let text = format!("emergency release, while the topic cannot be read: {sender}");
-                self.record_event(NodeEvent::COMMAND, "", 0, &text);
             }
             (_, Some(obstacle)) if is_changed => {
                 self.record_event(NodeEvent::EMERGENCY_STOP, "", 0, obstacle);
