@@ -16,7 +16,8 @@ use std::thread;
 use std::time::Duration;
 
 use horus_core::actor::{Actor, Address, Answer, Context, MailboxKind, Reply};
-use horus_core::scheduler::{self, Hertz, NodeResult};
+use horus_core::message::EmergencyStop;
+use horus_core::scheduler::{self, Hertz, NodeResult, emergency_stop_publisher};
 use noise::result;
 use private::Private;
 
@@ -132,6 +133,40 @@ fn the_hot_path_of_actors_calls_nobody() {
         };
         assert_eq!(system_calls, [], "{mailbox:?}");
     }
+}
+
+/// An actor that never reaches its safe state.
+struct Unsafe;
+
+impl Actor for Unsafe {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+/// An emergency stop has to work even if no memory is free.
+#[test]
+fn an_emergency_stop_that_an_actor_does_not_reach_allocates_nothing_while_it_lasts() {
+    let (mut scheduler, private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let _address = actors.options().safe_state().spawn(Unsafe).unwrap();
+    let mut running = scheduler.start().unwrap();
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(EmergencyStop::engage("test", "")).unwrap();
+    while actors.counters().panics == 0 {
+        running.run_for(Duration::from_millis(10)).unwrap();
+    }
+    running.run_for(Duration::from_millis(50)).unwrap();
+    heap::reset_allocator_calls();
+    running.run_for(Duration::from_millis(200)).unwrap();
+    assert_eq!(heap::allocator_calls(), 0);
+    running.finish().unwrap();
 }
 
 /// Runs a node at 10 kHz for a while; returns the delay that one tick in a thousand exceeds,

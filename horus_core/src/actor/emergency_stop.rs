@@ -208,6 +208,14 @@ impl GroupEmergencyStop {
         report
     }
 
+    /// Returns true if all actors that have a safe state have confirmed it. Allocates nothing.
+    pub(crate) fn are_all_safe(&self) -> bool {
+        self.lock()
+            .members
+            .iter()
+            .all(|member| member.state.is_confirmed() || member.handle.is_disconnected())
+    }
+
     /// Returns the name that reports use for an actor with this id; `None` if the actor was spawned
     /// without such a name.
     pub(crate) fn label_of(&self, actor: usize) -> Option<String> {

@@ -186,7 +186,7 @@ impl Node for GroupNode {
     }
 
     fn is_safe_state(&self) -> bool {
-        self.group.emergency_stop.report().missing.is_empty()
+        self.group.emergency_stop.are_all_safe()
     }
 }
 
