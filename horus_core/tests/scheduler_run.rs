@@ -2,12 +2,14 @@
 
 use horus_testing as _;
 
+mod forked;
 mod private;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
+use forked::fork;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
     Context, FailurePolicy, Hertz, MissPolicy, Node, NodeClass, NodeResult, Report, RunError,
@@ -540,4 +542,51 @@ fn a_thread_local_value_whose_drop_blocks_does_not_block_the_end() {
     assert_eq!(report.reason, StopReason::Requested);
     let node = report.node("keeps").unwrap();
     assert!(node.last_error.is_none(), "{node:?}");
+}
+
+/// The child has neither the threads of the run nor a right to the nodes.
+#[test]
+fn a_forked_child_that_drops_a_running_scheduler_calls_no_node() {
+    /// A node that counts its shutdowns and drops.
+    struct Counting(Arc<AtomicU64>);
+
+    impl Node for Counting {
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Ok(())
+        }
+
+        fn shutdown(&mut self) -> NodeResult {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    impl Drop for Counting {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    for finishes in [false, true] {
+        let (mut scheduler, _private) = Private::alone();
+        let ended = Arc::<AtomicU64>::default();
+        let node = scheduler.node("main");
+        node.build(Counting(Arc::clone(&ended))).unwrap();
+        let node = scheduler.node("thread").rate(100.hz());
+        node.build(Counting(Arc::clone(&ended))).unwrap();
+        let running = scheduler.start().unwrap();
+        let in_child = Arc::clone(&ended);
+        let is_well = fork(move || {
+            let nodes = if finishes {
+                running.finish().unwrap().nodes.len()
+            } else {
+                drop(running);
+                0
+            };
+            (nodes, in_child.load(Ordering::Relaxed)) == (0, 0)
+        });
+        assert!(is_well, "finishes: {finishes}");
+        // The closure was dropped here, in the parent, and the scheduler with it.
+        assert_eq!(ended.load(Ordering::Relaxed), 4);
+    }
 }

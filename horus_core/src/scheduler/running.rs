@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
+use horus_shm::fork_epoch;
 use horus_shm::internals::termination::TerminationSignals;
 use horus_shm::internals::{RemainingThreads, remaining_threads};
 
@@ -58,7 +59,8 @@ const CLOCK_RESYNC_PERIOD_NS: u64 = 1_000_000;
 /// gives them a thread run on threads of the scheduler. All other nodes run on the thread that
 /// calls this type's methods, in [`Self::run_for`] or [`Self::tick_once`].
 ///
-/// Dropping a `Running` stops the run like [`Self::finish`], but discards the report.
+/// Dropping a `Running` stops the run like [`Self::finish`], but discards the report. In a forked
+/// child, both do nothing, because the run is that of the parent.
 #[derive(Debug)]
 pub struct Running {
     name: String,
@@ -78,6 +80,8 @@ pub struct Running {
     recorder: Recorder,
     /// The report of the run; `None` until all nodes have been shut down.
     report: Option<Report>,
+    /// The fork epoch of the process that has started the run.
+    epoch: u64,
 }
 
 impl Running {
@@ -168,6 +172,7 @@ impl Running {
             recorder,
             shared,
             report: None,
+            epoch: fork_epoch(),
         };
         running.workers.start(entries, &start)?;
         running.shared.mark_started();
@@ -361,7 +366,7 @@ impl Running {
     /// # Errors
     ///
     /// Returns [`RunError::Failed`] with the report if a node failed and its policy ended the run,
-    /// or if a last tick did not end.
+    /// or if a last tick did not end. In a forked child, returns a report without nodes at once.
     pub fn finish(mut self) -> Result<Report, RunError> {
         self.shut_down().into_result()
     }
@@ -377,9 +382,28 @@ impl Running {
         }
     }
 
+    /// In a forked child, leaks the nodes and their threads, which are those of the parent. Returns
+    /// a report without nodes. WHY leaked: the threads do not exist in the child, they may have
+    /// held locks, and the nodes may be in a tick.
+    #[cold]
+    fn leave_to_parent(&mut self) -> Report {
+        std::mem::forget(std::mem::take(&mut self.workers));
+        std::mem::forget(self.supervisor.take());
+        let report = Report {
+            scheduler: self.name.clone(),
+            reason: StopReason::DurationElapsed,
+            nodes: Vec::new(),
+        };
+        self.report = Some(report.clone());
+        report
+    }
+
     fn shut_down(&mut self) -> Report {
         if let Some(report) = &self.report {
             return report.clone();
+        }
+        if self.epoch != fork_epoch() {
+            return self.leave_to_parent();
         }
         self.shared.stop(StopReason::DurationElapsed);
         if self.has_failed() {
