@@ -72,15 +72,22 @@ pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
 pub use file::topic_files::{LiveEndpoint, TopicFiles};
 pub use file::topic_type::{FieldPrefix, FieldPrefixes, Reliability, TypeInfo};
 pub use os::access::AccessRule;
+pub use os::clock;
 pub use os::cpu::{Features, Machine, machine};
 pub use os::region::Access;
-pub use os::{clock, rt};
 pub use process::fork::fork_epoch;
 pub use process::liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError, RegistryFault};
 pub use protocol::identity::TypeIdentity;
 pub use protocol::telemetry::Latencies;
 pub use protocol::tuning::{Pauses, Tuning, Vectors};
 pub use wait::{WaitPolicy, WakeBarrier};
+
+/// Real-time settings: the CPU and the priority of a thread, memory that is never paged out, and
+/// CPUs that do not enter sleep states.
+pub mod rt {
+    pub use crate::os::rt::{lock_memory, pin_thread_to, prefault_stack, set_fifo_priority};
+    pub use crate::process::cpu_awake::CpuAwakeRequest;
+}
 
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
 /// workspace use.

@@ -22,7 +22,7 @@ pub(crate) mod group;
 pub(crate) mod lock;
 pub(crate) mod region;
 pub(crate) mod remaining_threads;
-pub mod rt;
+pub(crate) mod rt;
 pub(crate) mod signal;
 pub mod stderr;
 pub(crate) mod termination;

@@ -1,12 +1,8 @@
-//! Real-time settings: the CPU and the priority of a thread, memory that is never paged out, and
-//! CPUs that do not enter sleep states.
+//! Real-time settings: the CPU and the priority of a thread, and memory that is never paged out.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
 use std::sync::OnceLock;
 
-use crate::os::descriptor::{CheckedFd, open_long_lived};
 use crate::os::thread;
 
 /// Number of bytes of the stack that [`prefault_stack`] makes resident in memory.
@@ -108,40 +104,6 @@ pub fn lock_memory() -> io::Result<()> {
     to_io_result(unsafe { libc::mlockall(flags) })
 }
 
-/// The file by which a process limits how deeply CPUs sleep, that is, how long they take to wake up
-/// (Linux PM QoS).
-const CPU_LATENCY_FILE: &str = "/dev/cpu_dma_latency";
-
-/// A request that keeps all CPUs of the machine out of sleep states while this value lives: an idle
-/// CPU polls for work instead. The kernel withdraws the request when the process ends, for whatever
-/// reason.
-#[derive(Debug)]
-pub struct CpuAwakeRequest {
-    _file: CheckedFd,
-}
-
-impl CpuAwakeRequest {
-    /// Makes the request, which stays in force until the returned value is dropped.
-    ///
-    /// # Errors
-    ///
-    /// An error if `/dev/cpu_dma_latency` does not exist (a kernel without PM QoS, a container), or
-    /// if this process may not write to it (usually only root may).
-    pub fn new() -> io::Result<Self> {
-        Self::new_at(Path::new(CPU_LATENCY_FILE))
-    }
-
-    fn new_at(path: &Path) -> io::Result<Self> {
-        let open = || Ok(File::options().write(true).open(path)?.into());
-        let mut request = File::from(open_long_lived(open)?);
-        // WHY zero: for a latency of one microsecond the kernel chooses a sleep state that a
-        // virtual machine's host turns into one of tens or hundreds of microseconds.
-        request.write_all(&0_i32.to_ne_bytes())?;
-        let file = CheckedFd::new(request.into())?;
-        Ok(Self { _file: file })
-    }
-}
-
 /// Makes the next 256 KiB of the calling thread's stack resident by writing to them, so that later
 /// accesses cause no page fault.
 #[inline(never)]
@@ -155,8 +117,6 @@ pub fn prefault_stack() {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use super::*;
 
     #[test]
@@ -167,40 +127,6 @@ mod tests {
             set_fifo_priority(100).unwrap_err().raw_os_error(),
             Some(libc::EINVAL)
         );
-    }
-
-    #[test]
-    fn processors_are_kept_awake_by_four_bytes_of_zeros() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let awake = CpuAwakeRequest::new_at(file.path()).unwrap();
-        assert_eq!(std::fs::read(file.path()).unwrap(), [0; 4]);
-        drop(awake);
-        let nowhere = CpuAwakeRequest::new_at(Path::new("/dev/null/nowhere"));
-        assert_eq!(nowhere.unwrap_err().kind(), io::ErrorKind::NotADirectory);
-    }
-
-    /// Returns the number of a descriptor of this process that belongs to the file at `path`.
-    fn number_of(path: &Path) -> Option<i32> {
-        std::fs::read_dir("/proc/self/fd")
-            .unwrap()
-            .find_map(|entry| {
-                let entry = entry.unwrap();
-                let is_found = std::fs::read_link(entry.path()).is_ok_and(|target| target == path);
-                is_found.then(|| entry.file_name().to_str().unwrap().parse().unwrap())
-            })
-    }
-
-    #[test]
-    fn a_request_closes_no_file_that_has_its_number_by_now() {
-        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
-        let request = CpuAwakeRequest::new_at(&path).unwrap();
-        let number = number_of(&path).unwrap();
-        let other = File::open("/dev/null").unwrap();
-        // SAFETY: the call takes no pointer. It closes the descriptor of the request.
-        assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), number) }, number);
-        drop(request);
-        // SAFETY: the call takes no pointer.
-        assert_eq!(unsafe { libc::close(number) }, 0, "it was closed");
     }
 
     #[test]

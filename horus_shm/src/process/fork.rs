@@ -3,9 +3,9 @@
 //!
 //! An open file description keeps its locks until its last descriptor is closed, and `fork` copies
 //! descriptors. If a child kept such a copy, its parent would look alive to all other processes
-//! even after its death. So a fork handler closes each [`LockFd`] in the child before `fork`
-//! returns there. `vfork` and `posix_spawn` run no fork handlers. But all these descriptors are
-//! `O_CLOEXEC`, so `exec` closes them.
+//! even after its death. A request that keeps CPUs awake lasts as long, too. So a fork handler
+//! closes each [`LockFd`] in the child before `fork` returns there. `vfork` and `posix_spawn` run
+//! no fork handlers. But all these descriptors are `O_CLOEXEC`, so `exec` closes them.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -20,7 +20,8 @@ use crate::os::fault;
 use crate::os::lock::{LockRange, unlock};
 use crate::os::termination;
 
-/// Maximum number of lock descriptors that a process can have. Each open namespace needs one.
+/// Maximum number of lock descriptors that a process can have. Each open namespace needs one, and
+/// so do all requests that keep CPUs awake together.
 pub(crate) const LOCK_FD_LIMIT: usize = 64;
 
 /// Maximum number of attempts of [`LockFd::open`] to open a descriptor while no thread forks. They
@@ -60,8 +61,8 @@ pub(crate) enum LockFdError {
     Forking,
 }
 
-/// A file descriptor whose open file description holds locks. In a forked child, a fork handler
-/// closes the child's copy.
+/// A file descriptor whose open file description holds locks, or a request to the kernel. In a
+/// forked child, a fork handler closes the child's copy.
 #[derive(Debug)]
 pub(crate) struct LockFd {
     fd: CheckedFd,
