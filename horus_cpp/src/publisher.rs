@@ -160,10 +160,11 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
             let message = unsafe { input_slice(data, bytes, "data") }?;
             publisher.check_no_loan()?;
             let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice, _| {
-                let sent = publisher.end.send_bytes_timeout(message, slice);
+                let sent = publisher.end.send_bytes_part(message, slice);
                 send_status(sent)
             });
             if matches!(sent, Ok(HORUS_FULL)) {
+                publisher.end.count_refused_send();
                 Err(send_timeout_failure(&publisher.end))
             } else {
                 sent

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import horus
 import pytest
@@ -111,3 +113,28 @@ def test_a_sweep_removes_what_the_dead_left(directory):
         report = horus.sweep()
     assert (report.removed, report.in_use) == (["left/behind"], ["alive"])
     assert (report.kept, report.foreign) == (["kept"], [])
+
+
+@pytest.mark.parametrize("kind", [horus.CmdVel, horus.Bytes, None])
+def test_a_send_that_waits_long_is_refused_once(namespace, kind):
+    kinds = [kind] if kind else []
+    qos = {"namespace": namespace, "qos": "reliable", "capacity": 2}
+    publisher = horus.Publisher("refused", *kinds, **qos)
+    subscriber = horus.Subscriber("refused", *kinds, **qos)
+    message = {horus.CmdVel: horus.CmdVel(linear=0.5), horus.Bytes: horus.Bytes(b"1"), None: 1}[kind]
+
+    def refused():
+        return horus.introspect("refused", namespace=namespace).publishers[0].refused
+
+    for _ in range(2):
+        publisher.send(message)
+    # The wait handles signals every 40 ms, and each part may end without room.
+    with pytest.raises(horus.FullError):
+        publisher.send(message, timeout=0.15)
+    assert refused() == 1
+    thread = threading.Thread(target=lambda: publisher.send(message, timeout=60))
+    thread.start()
+    time.sleep(0.15)
+    assert subscriber.recv() is not None
+    thread.join()
+    assert refused() == 1

@@ -500,6 +500,22 @@ void a_number_of_0_is_no_default() {
     CHECK(refused(horus::Options().max_message_bytes(large), "max_message_bytes) is 4294967295"));
 }
 
+/// The handle waits in parts of at most 50 ms, and each part may end without room.
+void a_send_that_waits_long_is_refused_once() {
+    const auto qos = horus::Qos::reliable().capacity(2);
+    horus::Publisher<horus::CmdVel> publisher("refused.once", qos);
+    horus::Subscriber<horus::CmdVel> subscriber("refused.once", horus::Qos::reliable());
+    const auto refused = [] { return horus::inspect("refused.once").lanes[0].refused; };
+    CHECK(publisher.send({}) && publisher.send({}));
+    std::error_code error;
+    CHECK(!publisher.send_timeout({}, 160ms, error) && refused() == 1);
+    std::thread sender([&] { CHECK(publisher.send_timeout({}, 60s)); });
+    std::this_thread::sleep_for(160ms);
+    CHECK(subscriber.recv().has_value());
+    sender.join();
+    CHECK(refused() == 1);
+}
+
 void a_tool_sees_who_takes_part() {
     std::error_code error;
     CHECK(!horus::inspect("seen.by.tools", error) && error == horus::Errc::not_found);
@@ -550,6 +566,7 @@ int main() {
     an_empty_namespace_is_no_namespace();
     errors_say_what_is_wrong();
     a_number_of_0_is_no_default();
+    a_send_that_waits_long_is_refused_once();
     a_tool_sees_who_takes_part();
     CHECK(horus::version()[0] != 0);
     return 0;

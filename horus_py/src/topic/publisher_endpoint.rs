@@ -3,6 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
 
 use horus_core::topic::DynamicPublisher;
 use horus_core::{LoanError, SendError};
@@ -74,7 +75,12 @@ impl PublisherEndpoint {
         // WHY first: a wrong timeout is an error also while there is room.
         let wait_policy = timeout.map(WaitPolicy::from_timeout).transpose()?;
         let mut end = self.end.enter(message.py())?;
-        let Err(error) = end.get().send_bytes(message::message_bytes(message)) else {
+        let bytes = message::message_bytes(message);
+        let sent = match wait_policy {
+            None => end.get().send_bytes(bytes),
+            Some(_) => end.get().send_bytes_part(bytes, Duration::ZERO),
+        };
+        let Err(error) = sent else {
             return Ok(());
         };
         match wait_policy {
@@ -92,14 +98,17 @@ impl PublisherEndpoint {
         let bytes = message::message_bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
         let end = end.get();
-        let send = |slice| match end.send_bytes_timeout(&bytes, slice) {
+        let send = |slice| match end.send_bytes_part(&bytes, slice) {
             Err(SendError::Full { .. }) => None,
             sent => Some(sent),
         };
         let sent = wait_policy.wait(message.py(), send, || self.end.check_open())?;
         match sent {
             Some(sent) => sent.map_err(|error| error::from_send_error(&error)),
-            None => Err(error::topic_full_error(end)),
+            None => {
+                end.count_refused_send();
+                Err(error::topic_full_error(end))
+            }
         }
     }
 
@@ -227,13 +236,17 @@ impl PublisherEndpoint {
         wait_policy: WaitPolicy,
     ) -> PyResult<()> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let room = |slice| match end.loan_timeout(bytes, slice) {
+        let room = |slice| match end.wait_for_slot_part(bytes, slice) {
             Err(LoanError::Full { .. }) => None,
             // Other errors are reported by the call that follows.
             _ => Some(()),
         };
         let room = wait_policy.wait(py, room, || self.end.check_open())?;
-        room.ok_or_else(|| error::topic_full_error(end))
+        if room.is_none() {
+            end.count_refused_send();
+            return Err(error::topic_full_error(end));
+        }
+        Ok(())
     }
 
     /// Waits until the topic has enough subscribers, and returns their number. `wait` is the

@@ -94,6 +94,31 @@ impl DynamicPublisher {
             .send_bytes_until(WaitPolicy::with_timeout(timeout), message)
     }
 
+    /// Does a part of a wait that the caller divides, for example to look at signals between the
+    /// parts: waits up to `timeout` for a free slot, and publishes the message, as
+    /// [`Self::send_bytes_timeout`] does. A [`SendError::Full`] does not count as a refused send.
+    /// If the whole wait ends with it, call [`Self::count_refused_send`] once. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Self::send_bytes_timeout`].
+    pub fn send_bytes_part(
+        &mut self,
+        message: &[u8],
+        timeout: Duration,
+    ) -> Result<(), SendError<()>> {
+        self.check_length(message.len())?;
+        self.raw
+            .send_bytes_part(WaitPolicy::with_timeout(timeout), message)
+    }
+
+    /// Counts a send or loan that was refused because the topic is full. Only for calls that wait
+    /// in parts, with [`Self::send_bytes_part`] or [`Self::wait_for_slot_part`]: all others count
+    /// themselves.
+    pub fn count_refused_send(&self) {
+        self.raw.count_refused_send();
+    }
+
     /// Encodes `value` as a message and publishes it. Fields that `value` does not contain are 0.
     /// Never blocks.
     ///
@@ -162,6 +187,18 @@ impl DynamicPublisher {
     ) -> Result<RawLoan<'_>, LoanError> {
         self.raw
             .loan_until(WaitPolicy::with_timeout(timeout), bytes as u64)
+    }
+
+    /// Does a part of a wait that the caller divides: waits up to `timeout` until [`Self::loan`]
+    /// can lend a slot of at least `bytes` bytes. A [`LoanError::Full`] does not count as a refused
+    /// send. If the whole wait ends with it, call [`Self::count_refused_send`] once. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Self::loan_timeout`].
+    pub fn wait_for_slot_part(&mut self, bytes: usize, timeout: Duration) -> Result<(), LoanError> {
+        self.raw
+            .wait_for_slot_part(WaitPolicy::with_timeout(timeout), bytes as u64)
     }
 
     /// Lends the next slot in shared memory without a Rust borrow: write a message to it, then call

@@ -169,6 +169,26 @@ impl RawProducer {
         Ok(RawLoan::new(self, address))
     }
 
+    /// Does a part of a wait that the caller divides: waits until [`Self::loan`] can lend a slot of
+    /// at least `bytes` bytes, or until `wait_policy` ends. Reserves and blocks as
+    /// [`Self::loan_until`] does, but counts no refused send. If the whole wait ends without room,
+    /// the caller calls [`Self::count_refused_send`] once.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`Self::loan_until`].
+    pub fn wait_for_slot_part(
+        &mut self,
+        wait_policy: WaitPolicy,
+        bytes: u64,
+    ) -> Result<(), LoanError> {
+        self.retry_uncounted(wait_policy, &LoanError::is_full, |this| {
+            this.reserve(bytes)?;
+            this.take_slot()
+        })?;
+        Ok(())
+    }
+
     /// Lends the next slot until [`Self::publish_lent`] or any other send. Meant for callers that
     /// cannot keep a value that borrows this producer, as [`Self::loan`] returns. Until then, no
     /// other code writes the slot. After that, and after this producer is dropped, the memory may

@@ -76,6 +76,37 @@ impl RawProducer {
         })
     }
 
+    /// Does a part of a wait that the caller divides, for example to look at signals between the
+    /// parts. Waits and sends as [`Self::send_bytes_until`] does, but counts no refused send if
+    /// there is no room until `wait_policy` ends. If the whole wait ends without room, the caller
+    /// calls [`Self::count_refused_send`] once.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`Self::send_bytes_until`].
+    ///
+    /// # Panics
+    ///
+    /// The call panics if messages of the ring cannot have that length.
+    pub fn send_bytes_part(
+        &mut self,
+        wait_policy: WaitPolicy,
+        message: &[u8],
+    ) -> Result<(), SendError<()>> {
+        // WHY before: a panic must not end the wait.
+        self.expect_length(message.len());
+        self.retry_uncounted(wait_policy, &SendError::is_full, |this| {
+            this.send_bytes(message)
+        })
+    }
+
+    /// Counts a send or loan that is refused because the lane is full. Only for calls that wait in
+    /// parts, as [`Self::send_bytes_part`] does: all others count themselves.
+    #[cold]
+    pub fn count_refused_send(&self) {
+        self.writer.memory().block().refused.fetch_add_one();
+    }
+
     /// Sends as [`Self::send`] does, but waits for a free slot until `wait_policy` ends.
     ///
     /// Blocks: spins for a short time, then sleeps until a reader has read more. Polls at least
@@ -108,6 +139,21 @@ impl RawProducer {
         &mut self,
         wait_policy: WaitPolicy,
         is_full: impl Fn(&E) -> bool,
+        attempt: impl FnMut(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let outcome = self.retry_uncounted(wait_policy, &is_full, attempt);
+        if outcome.as_ref().is_err_and(is_full) {
+            self.count_refused_send();
+        }
+        outcome
+    }
+
+    /// Calls `attempt` as [`Self::retry_until_room`] does, but counts no refused send.
+    #[inline]
+    pub(super) fn retry_uncounted<T, E>(
+        &mut self,
+        wait_policy: WaitPolicy,
+        is_full: &impl Fn(&E) -> bool,
         mut attempt: impl FnMut(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
         self.is_waiting = true;
@@ -121,9 +167,6 @@ impl RawProducer {
             outcome => outcome,
         };
         self.is_waiting = false;
-        if outcome.as_ref().is_err_and(is_full) {
-            self.count_refused_send();
-        }
         outcome
     }
 
@@ -247,12 +290,6 @@ impl RawProducer {
             topic: self.segment.label(),
             message: (),
         }
-    }
-
-    /// Counts a send that is refused because the lane is full.
-    #[cold]
-    fn count_refused_send(&self) {
-        self.writer.memory().block().refused.fetch_add_one();
     }
 
     /// Adds an attempt that found no room to the run of such attempts for the same message, and
