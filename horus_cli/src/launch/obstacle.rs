@@ -8,8 +8,10 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use horus_core::child::may_execute;
 
 use super::file::{LaunchFile, ProgramSpec};
 
@@ -46,9 +48,7 @@ impl LaunchFile {
             return Some(format!("the program {shown} is a directory"));
         }
         if !is_executable(&path) {
-            return Some(format!(
-                "the program {shown} is no executable file: chmod +x makes it one"
-            ));
+            return Some(not_executable_text(&path));
         }
         let interpreter = missing_interpreter(&path)?;
         Some(format!(
@@ -89,7 +89,22 @@ fn directory_fault(dir: &Path) -> Option<String> {
 }
 
 fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    path.is_file() && may_execute(path)
+}
+
+/// Returns a text that says why this process may not execute the file at `path`.
+fn not_executable_text(path: &Path) -> String {
+    let shown = path.display();
+    match fs::metadata(path) {
+        Ok(file) if file.is_file() && file.permissions().mode() & 0o111 != 0 => format!(
+            "this user may not execute the program {shown}: its mode is {:04o}, its owner is user \
+             {}, and its group is {}. Change them, or mount its file system without noexec",
+            file.permissions().mode() & 0o7777,
+            file.uid(),
+            file.gid()
+        ),
+        _ => format!("the program {shown} is no executable file: chmod +x makes it one"),
+    }
 }
 
 /// Returns the path of the interpreter that the script at `path` names after `#!`, if that

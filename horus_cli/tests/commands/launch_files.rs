@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::common::{Robot, Stream};
+use crate::common::{Robot, Stream, wrapped};
 use crate::golden::check_json;
 use crate::launch::file;
 
@@ -363,4 +363,27 @@ fn what_python_defines_and_json_cannot_hold_is_named() {
         robot.answer(&format!("launch --check {}", path.display())),
         "a\n"
     );
+}
+
+/// Permission bits for others, or for the group, do not let the owner execute a file.
+#[test]
+fn a_program_that_this_user_may_not_execute_is_found() {
+    let robot = Robot::new();
+    let path = robot.dir().join("foreign");
+    fs::write(&path, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o611)).unwrap();
+    let text = "{programs: {x: {command: ['./foreign']}}}";
+    let launch_file = file(&robot, "robot.json5", text);
+    let command = robot.command(&format!("launch --check {}", launch_file.display()));
+    // SAFETY: the call takes nothing.
+    let script = match unsafe { libc::geteuid() } {
+        // WHY: root may execute what anybody may, with this capability.
+        0 => "exec setpriv --bounding-set -dac_override --inh-caps -dac_override \"$@\"",
+        _ => "exec \"$@\"",
+    };
+    let ran = Stream::spawn(&mut wrapped(&command, script)).wait();
+    let reason = format!("this user may not execute the program {}", path.display());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains(&reason), "{ran:?}");
+    assert!(ran.stderr.contains("its mode is 0611"), "{ran:?}");
 }

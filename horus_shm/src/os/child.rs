@@ -1,9 +1,12 @@
-//! Child processes: ends a child when its parent ends, and ends all processes that a child has
-//! started.
+//! Child processes: checks whether a program can be started, ends a child when its parent ends, and
+//! ends all processes that a child has started.
 
+use std::ffi::CString;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use libc::{c_int, c_ulong, id_t, pid_t, ssize_t};
@@ -73,6 +76,20 @@ pub fn has_ended(child: &Child) -> io::Result<bool> {
     let found = unsafe { found.assume_init_ref() };
     // SAFETY: the call wrote the id of a child that has ended, or left the zeros.
     Ok(unsafe { found.si_pid() } != 0)
+}
+
+/// Returns true if this process may execute the file at `path`, or enter it if it is a directory.
+///
+/// Makes a system call, because the permission bits alone do not show it: they apply to the owner,
+/// the group or others, and the file system may be mounted without the right to execute.
+#[must_use]
+pub fn may_execute(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    let (mode, flags) = (libc::X_OK, libc::AT_EACCESS);
+    // SAFETY: `path` is a C string.
+    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), mode, flags) == 0 }
 }
 
 #[cfg(test)]
