@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use horus_core::introspect::{Inspector, LivenessCache, topics};
+use horus_core::introspect::{Inspector, LivenessCache, Offer, topics};
 use horus_core::message::{NODE_METRICS_BUCKETS, NodeEvent, NodeMetrics, timestamp_now_ns};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{Graph, SchedulerInfo, black_box, scheduler_graph, schedulers};
@@ -139,8 +139,9 @@ pub(crate) struct Sampler {
 #[derive(Debug)]
 struct WatchedTopic {
     meter: Meter,
-    /// The readings of the topic's counters that cover the last window, oldest first.
-    readings: VecDeque<Reading>,
+    /// The readings of the topic's counters that cover the last window, oldest first, each with
+    /// the number of bytes that were sent meanwhile; `None` if messages differ in length.
+    readings: VecDeque<(Reading, Option<u64>)>,
 }
 
 impl Sampler {
@@ -213,7 +214,7 @@ impl Sampler {
             // An unreadable topic has no meter: `topic list` says why.
             let watched = watched.or_insert_with(|| WatchedTopic::open(namespace, &name));
             let Some(watched) = watched else { continue };
-            let reading = watched.read(self.window, &mut cache);
+            let (reading, bytes) = watched.read(self.window, &mut cache);
             if let Some(topic) = watched.meter.inspector() {
                 let counters = watched.meter.counters();
                 let ends = counters.participants();
@@ -222,7 +223,7 @@ impl Sampler {
                 if self.shows_internal || !is_internal_topic(&name) {
                     sample
                         .topics
-                        .push(Topic::new(name, topic, counters, &reading));
+                        .push(Topic::new(name, topic, counters, (&reading, bytes)));
                 }
             }
             watched.meter.release_unused();
@@ -301,11 +302,14 @@ impl WatchedTopic {
     }
 
     /// Counts the messages since the last call. Returns the sum of the readings that cover the last
-    /// window.
-    fn read(&mut self, window: Duration, cache: &mut LivenessCache) -> Reading {
-        self.readings.push_back(self.meter.read_with(cache));
-        let mut took: Duration = self.readings.iter().map(|reading| reading.took).sum();
-        while let Some(oldest) = self.readings.front()
+    /// window, and the number of bytes that were sent in it; `None` if messages differ in length.
+    fn read(&mut self, window: Duration, cache: &mut LivenessCache) -> (Reading, Option<u64>) {
+        let reading = self.meter.read_with(cache);
+        let offers = self.meter.inspector().map(Inspector::offers);
+        let bytes = sent_bytes(&reading, &offers.unwrap_or_default());
+        self.readings.push_back((reading, bytes));
+        let mut took: Duration = self.readings.iter().map(|(reading, _)| reading.took).sum();
+        while let Some((oldest, _)) = self.readings.front()
             && took - oldest.took >= window
             && self.readings.len() > 1
         {
@@ -313,13 +317,35 @@ impl WatchedTopic {
             self.readings.pop_front();
         }
         let mut total = Reading::default();
-        self.readings.iter().for_each(|reading| total.add(reading));
-        total
+        self.readings
+            .iter()
+            .for_each(|(reading, _)| total.add(reading));
+        (total, self.readings.iter().map(|(_, bytes)| *bytes).sum())
     }
 }
 
+/// Returns the number of bytes of the messages that were sent during `reading`. `offers` contains
+/// the offer of each lane, whose message types may differ in length. Returns `None` if a publisher
+/// sends messages of different lengths, because the counters count only messages.
+fn sent_bytes(reading: &Reading, offers: &[(u32, Offer)]) -> Option<u64> {
+    let lanes = reading.lanes.iter().filter(|lane| lane.sent > 0);
+    let bytes = lanes.map(|lane| {
+        let (_, offer) = offers.iter().find(|(index, _)| *index == lane.lane)?;
+        let message_type = &offer.type_info;
+        (!message_type.sized).then_some(lane.sent * message_type.bytes)
+    });
+    bytes.sum()
+}
+
 impl Topic {
-    fn new(name: String, topic: &Inspector, counters: &Counters, reading: &Reading) -> Self {
+    /// Describes a topic whose counters have changed by `reading` in the last window. `bytes` is
+    /// the number of bytes that were sent in it; `None` if messages differ in length.
+    fn new(
+        name: String,
+        topic: &Inspector,
+        counters: &Counters,
+        (reading, bytes): (&Reading, Option<u64>),
+    ) -> Self {
         let Counters { lanes, readers, .. } = counters;
         let settings = TopicSettings::new(topic, counters);
         let latencies = readers
@@ -337,8 +363,9 @@ impl Topic {
             window_ns: reading.took.as_nanos() as u64,
             refused_per_second: per_second(reading.refused, reading.took),
             lost_per_second: per_second(reading.lost, reading.took),
-            bytes_per_second: (!settings.is_sized)
-                .then(|| reading.rate_hz() * settings.message_bytes as f64),
+            bytes_per_second: bytes
+                .filter(|_| !settings.is_sized)
+                .map(|bytes| per_second(bytes, reading.took)),
             latency: latencies
                 .filter(|latency| latency.samples > 0)
                 .max_by_key(|latency| latency.p99_ns),
@@ -389,5 +416,34 @@ impl SchedulerEvent {
             tone: event_tone(event),
             event: Event::new(event),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use horus_core::message::{CmdVel, Imu};
+    use horus_core::topic::{Publisher, Topic as CoreTopic};
+
+    use super::*;
+    use crate::testing::private_namespace;
+
+    /// A publisher of a longer type, which does not send, changes nothing.
+    #[test]
+    fn bytes_are_those_of_the_messages_that_were_sent() {
+        let (_dir, namespace) = private_namespace();
+        let topic = CoreTopic::<CmdVel>::builder("shared").namespace(&namespace);
+        let mut publisher: Publisher<CmdVel> = topic.publisher().unwrap();
+        let topic = CoreTopic::<Imu>::builder("shared").namespace(&namespace);
+        let _silent: Publisher<Imu> = topic.publisher().unwrap();
+        let mut watched = WatchedTopic::open(&namespace, "shared").unwrap();
+        for _ in 0..5 {
+            publisher.send(CmdVel::new(0.5, 0.25)).unwrap();
+        }
+        let (reading, bytes) = watched.read(Duration::ZERO, &mut LivenessCache::default());
+        let topic = Inspector::open_in(&namespace, "shared").unwrap();
+        let counters = watched.meter.counters();
+        let row = Topic::new("shared".to_owned(), &topic, counters, (&reading, bytes));
+        let per_message = row.bytes_per_second.unwrap() / row.rate_hz();
+        assert!((per_message - 16.0).abs() < 1e-6, "{per_message}");
     }
 }
