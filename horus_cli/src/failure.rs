@@ -148,6 +148,24 @@ impl Failure {
         self
     }
 
+    /// Returns a failure for a command that made `attempts` attempts, of which these have failed.
+    /// `outcome` says what a failure means, such as "not removed". The message is one such as
+    /// "2 of 3 not removed: ", and then the messages of `failures`. The exit code is that of the
+    /// first failure. Returns `Ok` if there is none.
+    pub(crate) fn of_several(
+        failures: &[Self],
+        attempts: usize,
+        outcome: &str,
+    ) -> Result<(), Self> {
+        let Some(code) = failures.first().map(|failure| failure.code) else {
+            return Ok(());
+        };
+        let texts: Vec<_> = failures.iter().map(Self::text).collect();
+        let (failed, texts) = (failures.len(), texts.join("; "));
+        let message = format_args!("{failed} of {attempts} {outcome}: {texts}");
+        Err(Self::with_code(code, message))
+    }
+
     /// Returns the message of the failure, without the exit code.
     pub(crate) fn text(&self) -> &str {
         self.message.as_deref().unwrap_or_default()

@@ -1,9 +1,12 @@
 //! The command `horus namespace rm`: removes a namespace that no process uses.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
 
 use super::{other_processes, require_namespace_names};
+use crate::clean::topic_names;
 use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use crate::output::format::visible;
@@ -27,13 +30,35 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             config.dir().display()
         )));
     }
-    remove_namespace(&config.with_name(name.clone()))?;
+    let config = config.with_name(name.clone());
+    let before = topic_names(&config);
+    remove_namespace(&config)
+        .map_err(|failure| with_removed_topics(failure, &before, &topic_names(&config)))?;
     if context.is_json() {
         let object = serde_json::json!({ "namespace": name.as_str(), "removed": true });
         return context.out.write_json(object);
     }
     context.print_note(format_args!("removed namespace '{name}'"));
     Ok(())
+}
+
+/// Adds to `failure` which topics were removed before the error, and which are left: those whose
+/// names are in `before`, and are not or still in `after`. Adds nothing if none was removed.
+fn with_removed_topics(
+    failure: Failure,
+    before: &BTreeSet<String>,
+    after: &BTreeSet<String>,
+) -> Failure {
+    let removed: Vec<_> = before.difference(after).map(String::as_str).collect();
+    if removed.is_empty() {
+        return failure;
+    }
+    let left: Vec<_> = before.intersection(after).map(String::as_str).collect();
+    let left = match left.as_slice() {
+        [] => "no topic is left".to_owned(),
+        left => format!("not removed: {}", left.join(", ")),
+    };
+    failure.with_advice(&format!("Removed before: {}; {left}", removed.join(", ")))
 }
 
 /// Removes the namespace that `config` selects. Returns a failure if a process uses it.

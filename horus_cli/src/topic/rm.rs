@@ -1,8 +1,10 @@
 //! The command `horus topic rm`: removes a topic that no process uses.
 
+use std::sync::Arc;
+
 use clap::Args;
 use horus_core::introspect::LivenessCache;
-use horus_core::namespace::remove_topic;
+use horus_core::namespace::{Namespace, remove_topic};
 
 use super::meter::Counters;
 use super::select::select_topics;
@@ -20,21 +22,16 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let (namespace, names) = select_topics(context, &arguments.topics)?;
+    let mut failures = Vec::new();
     for name in &names {
-        // WHY first: removing a topic that does not exist is no error of the library.
-        let users = match context.open_inspector(&namespace, name) {
-            Ok(topic) => topic_users(&topic),
-            Err(failure) if failure.is_not_found() => return Err(failure),
-            // A damaged file can be removed, but shows no users.
-            Err(_) => Vec::new(),
-        };
-        let is_gone =
-            remove_topic(&namespace, name).map_err(|error| Failure::from_topic_error(&error))?;
-        if !is_gone {
-            let users = users.join(", ");
-            return Err(Failure::refused(format_args!(
-                "{name} is in use and was not removed: stop {users} first"
-            )));
+        if let Err(failure) = remove(&namespace, name, context) {
+            if context.is_json() && names.len() > 1 {
+                let error = failure.text();
+                let object = serde_json::json!({ "topic": name, "removed": false, "error": error });
+                context.out.write_json(object)?;
+            }
+            failures.push(failure);
+            continue;
         }
         if context.is_json() {
             context
@@ -44,7 +41,30 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             context.print_note(format_args!("removed {name}"));
         }
     }
-    Ok(())
+    if names.len() == 1 {
+        return failures.pop().map_or(Ok(()), Err);
+    }
+    Failure::of_several(&failures, names.len(), "not removed")
+}
+
+/// Removes the topic `name`. Returns a failure if it does not exist or is in use.
+fn remove(namespace: &Arc<Namespace>, name: &str, context: &Context) -> Result<(), Failure> {
+    // WHY first: removing a topic that does not exist is no error of the library.
+    let users = match context.open_inspector(namespace, name) {
+        Ok(topic) => topic_users(&topic),
+        Err(failure) if failure.is_not_found() => return Err(failure),
+        // A damaged file can be removed, but shows no users.
+        Err(_) => Vec::new(),
+    };
+    let is_gone =
+        remove_topic(namespace, name).map_err(|error| Failure::from_topic_error(&error))?;
+    if is_gone {
+        return Ok(());
+    }
+    let users = users.join(", ");
+    Err(Failure::refused(format_args!(
+        "{name} is in use and was not removed: stop {users} first"
+    )))
 }
 
 /// Returns a text about each process that publishes or subscribes to the topic.

@@ -253,3 +253,33 @@ fn a_directory_that_may_not_be_read_is_an_error() {
         );
     }
 }
+
+/// A directory that is not empty is no topic, and cannot be removed as one.
+#[test]
+fn a_namespace_that_is_removed_in_part_names_what_is_gone_and_what_is_left() {
+    let robot = Robot::new();
+    drop(open_namespace(&robot, "torn"));
+    let topics = robot.dir().join("torn/topics");
+    // WHY before and after: files are removed in the order of the directory, which is not known.
+    fs::write(topics.join("first"), "").unwrap();
+    fs::create_dir_all(topics.join("obstacle/inner")).unwrap();
+    fs::write(topics.join("arm+last"), "").unwrap();
+    let ran = robot.run("namespace rm torn");
+    ran.failed(5, &["Directory not empty", "Removed before: "]);
+    let (_, parts) = ran.stderr.split_once("Removed before: ").unwrap();
+    let (removed, left) = parts.split_once("; not removed: ").unwrap();
+    for (file, name) in [
+        ("first", "first"),
+        ("arm+last", "arm/last"),
+        ("obstacle", "obstacle"),
+    ] {
+        let is_left = topics.join(file).exists();
+        let (named, other) = if is_left {
+            (left, removed)
+        } else {
+            (removed, left)
+        };
+        assert!(named.contains(name) && !other.contains(name), "{ran:?}");
+    }
+    assert!(left.contains("obstacle"), "{ran:?}");
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use horus_core::message::CmdVel;
 use horus_core::topic::Topic;
 
-use crate::common::Robot;
+use crate::common::{Program, Robot};
 
 /// Number of runs. In each one, the topic may go at a moment between two looks at it.
 const RUNS: u32 = 40;
@@ -39,4 +39,44 @@ fn what_others_remove_is_not_reported_as_removed() {
             assert!(found.stdout.contains("stale topics: none\n"), "{found:?}");
         }
     });
+}
+
+/// A topic that cannot be removed keeps no other one, and hides none that was removed.
+#[test]
+fn all_topics_are_removed_but_those_in_use_which_are_named() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    let publish = |program: &mut Program, names: &[&str]| {
+        for name in names {
+            program.tell(&format!("publish latched {name}"));
+            program.tell(&format!("send {name} 1"));
+        }
+    };
+    for options in ["", " --json"] {
+        publish(&mut program, &["a", "c"]);
+        program.tell("close a");
+        program.tell("close c");
+        publish(&mut program, &["b"]);
+        let ran = robot.run(&format!("topic rm a b none c{options}"));
+        assert_eq!(ran.code, 4, "{ran:?}");
+        let (notes, error) = ran.stderr.split_once("horus: ").unwrap();
+        assert!(
+            error.starts_with("2 of 4 not removed: b is in use"),
+            "{ran:?}"
+        );
+        assert!(error.contains("; no topic 'none'"), "{ran:?}");
+        let lines: Vec<_> = ran.stdout.lines().collect();
+        match options {
+            "" => assert_eq!(notes, "removed a\nremoved c\n"),
+            _ => {
+                assert_eq!(lines.len(), 4, "{ran:?}");
+                for (line, is_removed) in lines.iter().zip([true, false, false, true]) {
+                    let part = format!("\"removed\":{is_removed}");
+                    assert!(line.contains(&part), "{part}: {ran:?}");
+                }
+            }
+        }
+        program.tell("close b");
+        robot.answer("topic rm b");
+    }
 }
