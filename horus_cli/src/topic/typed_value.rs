@@ -1,7 +1,7 @@
 //! Parses the values that users type, which are JSON5.
 
 use std::collections::HashSet;
-use std::iter;
+use std::{iter, mem};
 
 use horus_core::value::{DEPTH_MAX, Value};
 
@@ -21,18 +21,16 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
             "more than {DEPTH_MAX} lists and objects in each other"
         ));
     }
-    let value = json5::from_str(text).map_err(|error| match looks_like_bare_text(text) {
-        true => format!(
+    let value = json5::from_str(text).map_err(|error| match too_large_hex_number(text) {
+        Some(number) => too_large_error(number),
+        None if looks_like_bare_text(text) => format!(
             "not valid JSON5: {error}. A text needs quotes of its own: '\"{}\"'",
             shortened(text)
         ),
-        false => format!("not valid JSON5: {error}"),
+        None => format!("not valid JSON5: {error}"),
     })?;
     if let Some(number) = overflowing_number(text) {
-        return Err(format!(
-            "the number {number} is too large: numbers are at most {:e}, or write Infinity",
-            f64::MAX
-        ));
+        return Err(too_large_error(number));
     }
     match duplicate_key(&value) {
         Some(path) => Err(format!("the key '{path}' occurs twice: write it once")),
@@ -67,6 +65,31 @@ fn overflowing_number(text: &str) -> Option<&str> {
         let is_number = token.starts_with(|first: char| first == '.' || first.is_ascii_digit());
         is_number && token.parse().is_ok_and(f64::is_infinite)
     })
+}
+
+/// Returns the first hexadecimal number in `text` for which the parser reports an error, because it
+/// has more than 128 bits. `text` need not be valid JSON5.
+fn too_large_hex_number(text: &str) -> Option<&str> {
+    let mut before = "";
+    tokens(text).find(|token| {
+        let is_negative = mem::replace(&mut before, token) == "-";
+        let digits = token.strip_prefix("0x").or(token.strip_prefix("0X"));
+        digits.is_some_and(|digits| {
+            let is_number = digits.chars().all(|digit| digit.is_ascii_hexdigit());
+            let max = if is_negative { 1 << 127 } else { u128::MAX };
+            let fits = u128::from_str_radix(digits, 16).is_ok_and(|number| number <= max);
+            is_number && !digits.is_empty() && !fits
+        })
+    })
+}
+
+fn too_large_error(number: &str) -> String {
+    format!(
+        "the number {} is too large: decimal numbers are at most {:e}, hexadecimal ones have at \
+         most 32 digits, or write Infinity",
+        shortened(number),
+        f64::MAX
+    )
 }
 
 /// Returns the parts of a text in JSON5: strings, comments, numbers and names. Each other character
@@ -191,6 +214,34 @@ mod tests {
             "[1,2.5e3,-.5]",
         ] {
             assert!(parse(text).is_ok(), "{text}: {:?}", parse(text));
+        }
+    }
+
+    #[test]
+    fn hexadecimal_numbers_that_the_parser_refuses_are_named() {
+        let long = format!("0x1{}", "0".repeat(32));
+        let least = format!("0X{:x}", (1_u128 << 127) + 1);
+        let most = format!("0x{:x}", u128::MAX);
+        for (text, number) in [
+            (long.clone(), &long),
+            (format!("{{linear: -{least}}}"), &least),
+            (format!("[{most}, {long}]"), &long),
+        ] {
+            let error = parse(&text).unwrap_err();
+            let wanted = format!("the number {number} is too large: decimal");
+            assert!(error.starts_with(&wanted), "{text}: {error}");
+        }
+        assert!(parse(&most).is_ok() && parse(&format!("-0x{:x}", 1_u128 << 127)).is_ok());
+        let elsewhere = parse(&format!("{{a: {most}, '0x1': 2, b: ?}}")).unwrap_err();
+        assert!(elsewhere.starts_with("not valid JSON5"), "{elsewhere}");
+    }
+
+    #[test]
+    fn an_error_about_a_long_number_is_short() {
+        for text in ["9".repeat(5000), format!("0x{}", "9".repeat(5000))] {
+            let error = parse(&text).unwrap_err();
+            assert!(error.contains("9… is too large"), "{error}");
+            assert!(error.len() < 300, "{error}");
         }
     }
 
