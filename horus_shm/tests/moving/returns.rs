@@ -193,6 +193,9 @@ fn a_watch_of_a_reader_that_has_to_return_is_due_only_for_its_next_calls() {
     let mut publisher = Child::spawn("publish history", scene.dir.path());
     assert_eq!(publisher.listen(), "here");
     let mut send = || assert_eq!(publisher.ask("8"), "sent");
+    // WHY: without a publisher there, the reader leaves the file when it next checks for one, 10 ms
+    // after the last check. Then it has to wait until this process has looked at the name.
+    let _stays = scene.producer();
     let mut reader = scene.reader();
     let mut watch = reader.watch();
     send();
