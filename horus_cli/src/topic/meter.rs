@@ -1,12 +1,16 @@
 //! Meters: count the messages of a topic between two moments, even if the topic is removed and
 //! re-created in between.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use horus_core::TopicError;
 use horus_core::introspect::{Inspector, LaneCounters, LivenessCache, Participant, ReaderCounters};
 use horus_core::namespace::Namespace;
+
+/// Maximum number of lanes of former files that a meter remembers. The oldest ones are forgotten.
+const FORMER_LANES_MAX: usize = 256;
 
 /// An object that counts the messages of a topic.
 ///
@@ -22,6 +26,9 @@ pub(crate) struct Meter {
     /// another creation time, it was re-created.
     created_at: Option<SystemTime>,
     last_counters: Counters,
+    /// The last counters of the lanes in the file that had the name of the topic before. A
+    /// publisher that moves to the present file continues its count there.
+    former_lanes: Vec<LaneCounters>,
 }
 
 /// The counters of a topic at one moment, with the time at which they were read.
@@ -105,9 +112,23 @@ impl Counters {
         self.readers.iter().map(|reader| reader.lost).sum()
     }
 
-    fn sent_in_lane(&self, lane: u32) -> u64 {
-        let lane = self.lanes.iter().find(|counters| counters.lane == lane);
-        lane.map_or(0, |counters| counters.sent)
+    /// Returns the number of messages in the lane of `later` that were sent before `self` was read.
+    /// If the lane is new, its publisher may have moved here from a lane in `former_lanes`, which
+    /// is then removed from there.
+    fn sent_before(&self, later: &LaneCounters, former_lanes: &mut Vec<LaneCounters>) -> u64 {
+        let mut lanes = self.lanes.iter();
+        if let Some(known) = lanes.find(|counters| counters.lane == later.lane) {
+            return known.sent;
+        }
+        let owner = |lane: &LaneCounters| lane.publisher.as_ref().map(|found| found.owner_id);
+        let may_be_same = |former: &LaneCounters| {
+            former.publisher.is_some() && owner(former) == owner(later) && former.sent <= later.sent
+        };
+        let former = former_lanes.iter().enumerate();
+        let same = former.filter(|(_, former)| may_be_same(former));
+        let same = same.max_by_key(|(_, former)| former.sent);
+        let Some((index, _)) = same else { return 0 };
+        former_lanes.swap_remove(index).sent
     }
 
     /// Returns the number of messages that the subscribers in `later` have lost since `self` was
@@ -133,13 +154,13 @@ impl Counters {
         lost.sum()
     }
 
-    fn reading_until(&self, later: &Self) -> Reading {
+    fn reading_until(&self, later: &Self, former_lanes: &mut Vec<LaneCounters>) -> Reading {
         let lanes = later.lanes.iter().map(|counters| LaneReading {
             lane: counters.lane,
             publisher: counters.publisher.clone(),
             sent: counters
                 .sent
-                .saturating_sub(self.sent_in_lane(counters.lane)),
+                .saturating_sub(self.sent_before(counters, former_lanes)),
         });
         let lanes: Vec<_> = lanes
             .filter(|lane| lane.publisher.is_some() || lane.sent > 0)
@@ -164,6 +185,7 @@ impl Meter {
             name: name.to_owned(),
             created_at: creation_time(&inspector),
             last_counters: Counters::read(&inspector, &mut LivenessCache::default()),
+            former_lanes: Vec::new(),
             inspector: Some(inspector),
         })
     }
@@ -195,8 +217,14 @@ impl Meter {
             let created_at = self.inspector.as_ref().and_then(creation_time);
             // WHY not if it is the same one: it was only closed while no process used it.
             if created_at.is_none() || created_at != self.created_at {
-                // A new topic begins to count at 0.
-                self.last_counters = Counters::all_zero(self.last_counters.read_at);
+                // A new topic begins to count at 0, except for the publishers that move to it.
+                let read_at = self.last_counters.read_at;
+                let former = mem::replace(&mut self.last_counters, Counters::all_zero(read_at));
+                let lanes = former.lanes.into_iter();
+                self.former_lanes
+                    .extend(lanes.filter(|lane| lane.publisher.is_some()));
+                let excess = self.former_lanes.len().saturating_sub(FORMER_LANES_MAX);
+                self.former_lanes.drain(..excess);
             }
             self.created_at = created_at;
         }
@@ -204,7 +232,9 @@ impl Meter {
             Some(inspector) => Counters::read(inspector, cache),
             None => Counters::all_zero(Instant::now()),
         };
-        let reading = self.last_counters.reading_until(&now);
+        let reading = self
+            .last_counters
+            .reading_until(&now, &mut self.former_lanes);
         self.last_counters = now;
         reading
     }
@@ -253,6 +283,8 @@ pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, thread};
+
     use horus_core::message::CmdVel;
     use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
@@ -266,6 +298,30 @@ mod tests {
         for _ in 0..count {
             publisher.send(CmdVel::new(0.5, 0.25)).unwrap();
         }
+    }
+
+    /// The publisher sends its history again in the new file, and continues its count.
+    #[test]
+    fn a_publisher_that_moves_counts_each_message_once() {
+        let (_dir, namespace) = private_namespace();
+        let topic = Topic::<CmdVel>::builder("cmd_vel").namespace(&namespace);
+        let mut publisher = topic.qos(Qos::new().history(4)).publisher().unwrap();
+        let mut meter = Meter::open(&namespace, "cmd_vel").unwrap();
+        send(&mut publisher, 100);
+        assert_eq!(meter.read().sent, 100);
+        let path = namespace.topics_path().join("cmd_vel");
+        fs::remove_file(&path).unwrap();
+        // WHY a pause: this process notices after 0.1 s at most that the name is lost, and the
+        // publisher then moves with its next message.
+        let mut unseen = 0;
+        while !path.exists() {
+            thread::sleep(Duration::from_millis(200));
+            send(&mut publisher, 1);
+            unseen += 1;
+        }
+        assert_eq!(meter.read().sent, unseen);
+        send(&mut publisher, 3);
+        assert_eq!(meter.read().sent, 3);
     }
 
     /// Otherwise each end of a subscriber would hide what the others lose.

@@ -85,14 +85,7 @@ impl Observer {
     /// WHY: a topic exists as long as a process has it open, and a program that only reads must not
     /// keep it.
     fn open_or_close_topic(&mut self) {
-        let is_used = |(inspector, subscriber): &(Inspector, DynamicSubscriber)| {
-            let is_needed = inspector.persists()
-                || subscriber.publisher_count() > 0
-                || subscriber.subscriber_count() > 0;
-            // What was sent before the publisher left is read first.
-            (is_needed || subscriber.stats().waiting > 0) && !inspector.is_retired()
-        };
-        if self.open.as_ref().is_some_and(is_used) {
+        if self.follows_topic() {
             return;
         }
         self.lost_before = self.lost();
@@ -101,5 +94,102 @@ impl Observer {
         let inspector = Inspector::open_in(&self.namespace, &self.name).ok();
         let subscriber = DynamicSubscriber::observe(&self.namespace, &self.name).ok();
         self.open = inspector.zip(subscriber);
+    }
+
+    /// Returns true if the topic is open and used. If another file has the name of the topic now,
+    /// that file is used; returns false if it has another message type.
+    fn follows_topic(&mut self) -> bool {
+        let Some((inspector, subscriber)) = &mut self.open else {
+            return false;
+        };
+        if inspector.is_retired()
+            && let Ok(present) = Inspector::open_in(&self.namespace, &self.name)
+        {
+            if !has_same_type(inspector, &present) {
+                return false;
+            }
+            // WHY not a new subscriber: this one moves there itself, and knows which of the
+            // messages that publishers repeat in the new file it has received.
+            *inspector = present;
+        }
+        // What was sent before the publisher left is read first.
+        inspector.persists()
+            || subscriber.publisher_count() > 0
+            || subscriber.subscriber_count() > 0
+            || subscriber.stats().waiting > 0
+    }
+}
+
+fn has_same_type(one: &Inspector, other: &Inspector) -> bool {
+    let message_type = |topic: &Inspector| {
+        let (hash, is_sized) = (topic.schema_hash(), topic.has_variable_size());
+        (topic.message_type().to_owned(), hash, is_sized)
+    };
+    message_type(one) == message_type(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::fs;
+    use std::thread;
+
+    use horus_core::message::CmdVel;
+    use horus_core::topic::{Publisher, Qos, Topic};
+
+    use super::*;
+    use crate::testing::private_namespace;
+
+    /// The publisher sends its history again in the new file.
+    #[test]
+    fn a_message_that_a_publisher_repeats_after_a_move_is_not_read_again() {
+        let (_dir, namespace) = private_namespace();
+        let topic = Topic::<CmdVel>::builder("moved").namespace(&namespace);
+        let mut publisher: Publisher<CmdVel> =
+            topic.qos(Qos::new().history(4)).publisher().unwrap();
+        let inspector = Inspector::open_in(&namespace, "moved").unwrap();
+        let subscriber = DynamicSubscriber::observe(&namespace, "moved").unwrap();
+        let mut observer = Observer {
+            namespace: Arc::clone(&namespace),
+            name: "moved".to_owned(),
+            open: Some((inspector, subscriber)),
+            next_check: Instant::now(),
+            lost_before: 0,
+        };
+        let path = namespace.topics_path().join("moved");
+        let mut sent = 0;
+        let mut send = || {
+            sent += 1;
+            publisher.send(CmdVel::new(sent as f32, 0.25)).unwrap();
+            sent as usize
+        };
+        let mut read = Vec::new();
+        let mut read_all = || {
+            observer.next_check = Instant::now();
+            if let Some(subscriber) = observer.subscriber() {
+                while let Some(message) = subscriber.recv_bytes() {
+                    read.push(message.to_vec());
+                }
+            }
+            let different: HashSet<_> = read.iter().collect();
+            assert_eq!(different.len(), read.len(), "a message was read twice");
+            read.len()
+        };
+        for _ in 0..5 {
+            assert_eq!(send(), read_all());
+        }
+        fs::remove_file(&path).unwrap();
+        // WHY a pause: this process notices after 0.1 s at most that the name is lost, and the
+        // publisher then moves with its next message.
+        while !path.exists() {
+            thread::sleep(Duration::from_millis(200));
+            send();
+        }
+        // The observer may notice the new file later.
+        let mut sent = send();
+        while read_all() < sent {
+            sent = send();
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
