@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::file::error::OpenError;
 use crate::file::latch_key::LatchKey;
-use crate::file::match_settings::MatchSettings;
+use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::protocol::layout::{
     PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, STRIDE_MAX, TYPE_NAME_BYTES_MAX,
@@ -54,6 +54,17 @@ impl Offer {
             type_identity: self.type_info.identity(),
             reliability: self.reliability,
         }
+    }
+
+    /// Returns the reason why a reader with the settings `reader` must not read the messages of the
+    /// publisher; `None` if it may. `is_sized` is true if the messages that the reader reads differ
+    /// in length.
+    pub(crate) fn mismatch_with(&self, reader: &MatchSettings, is_sized: bool) -> Option<Mismatch> {
+        // WHY: the identity comes from another process, and fields of a fixed size cannot be read
+        // from messages of any length.
+        let is_alike = self.type_info.sized == is_sized;
+        let mismatch = self.match_settings().mismatch(reader);
+        mismatch.or((!is_alike).then_some(Mismatch::Type))
     }
 
     /// Returns the number of messages that stay available to new readers after the publisher has

@@ -306,3 +306,37 @@ fn a_reader_goes_on_if_a_former_file_loses_its_memory() {
     assert!(watch.is_lost());
     assert!(lanes.is_lost());
 }
+
+/// After any change, all lanes are polled until the reader is called again.
+#[test]
+fn a_publisher_that_does_not_match_changes_no_publication_count() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let mut matching = scene.producer();
+    let mut other = scene.request();
+    other.type_info = TypeInfo::opaque::<u32>();
+    other.type_info.sized = true;
+    let mut stranger = RawProducer::new(scene.open_with(&other), OnStalled::Full).unwrap();
+    (0..5).for_each(|_| stranger.send_bytes(&[0; 4]).unwrap());
+    send(&mut matching, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    let watch = reader.watch();
+    let before = watch.publication_count();
+    for bytes in [10_000, 100_000] {
+        stranger.send_bytes(&[0; 4]).unwrap();
+        stranger.reserve(bytes).unwrap();
+        assert_eq!(watch.publication_count(), before, "it has grown");
+        receive(&mut reader);
+        assert_eq!(watch.publication_count(), before, "the reader knows");
+    }
+    // A publisher that claims the lane later may match: its messages count at once.
+    drop(stranger);
+    let mut successor = scene.producer();
+    assert_eq!(successor.lane(), 1);
+    send(&mut successor, 1..2);
+    assert_ne!(watch.publication_count(), before);
+    assert_eq!(receive(&mut reader), [1]);
+    let known = watch.publication_count();
+    send(&mut matching, 2..3);
+    assert_eq!(watch.publication_count(), known + 1);
+}

@@ -12,7 +12,8 @@ use super::health::{ConsumerHealth, LaneWatch};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{LaneNotMapped, OpenError};
-use crate::file::match_settings::Mismatch;
+use crate::file::header::ExtentId;
+use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
@@ -43,6 +44,9 @@ pub(crate) struct ConsumerProgress {
     lanes: u32,
     /// The lanes from which the consumer may receive messages.
     read_lanes: ReadLanes<AtomicU64>,
+    /// The lanes whose publishers did not match the consumer when it last searched for lanes; empty
+    /// if there was none so far.
+    unmatched: OnceLock<UnmatchedLanes>,
     /// Not 0 if the consumer has been dropped, or has left the file.
     closed: AtomicU64,
     /// Not 0 if a task has ever waited for the consumer, so that its drop has to remove alarms.
@@ -58,6 +62,17 @@ pub(crate) struct ConsumerProgress {
     checked_epoch: AtomicU64,
     /// Held for the memory behind `readers`.
     memory: Arc<BlockMemory>,
+}
+
+/// The lanes of a file whose publishers do not match a consumer, and the settings of the consumer.
+#[derive(Debug)]
+struct UnmatchedLanes {
+    reader: MatchSettings,
+    /// True if the messages that the consumer reads differ in length.
+    is_sized: bool,
+    /// For each lane: how often it had been claimed when its publisher did not match; 0 if it
+    /// matched, or if there was none.
+    claims: Box<[AtomicU64]>,
 }
 
 /// The memory that contains the block of a consumer. This value keeps the memory alive.
@@ -105,12 +120,13 @@ impl ConsumerProgress {
         memory: Arc<BlockMemory>,
         health: Arc<ConsumerHealth>,
     ) -> Self {
-        let (read_lanes, closed, has_alarms, next, retry_ns) = Default::default();
+        let (read_lanes, unmatched, closed, has_alarms, next, retry_ns) = Default::default();
         Self {
             readers,
             reader,
             lanes,
             read_lanes,
+            unmatched,
             closed,
             has_alarms,
             health,
@@ -161,6 +177,29 @@ impl ConsumerProgress {
     /// whose present value is `changes`, changes again.
     pub(super) fn set_read_lanes(&self, mask: u64, changes: u64) {
         self.read_lanes.publish(mask, changes);
+    }
+
+    /// Records the lanes whose publishers do not match the consumer, whose settings are `reader`
+    /// and `is_sized`, with the number of times that each lane had been claimed.
+    pub(super) fn set_unmatched_lanes(
+        &self,
+        reader: MatchSettings,
+        is_sized: bool,
+        unmatched: &[(u32, u64)],
+    ) {
+        if unmatched.is_empty() && self.unmatched.get().is_none() {
+            return;
+        }
+        let known = self.unmatched.get_or_init(|| UnmatchedLanes {
+            reader,
+            is_sized,
+            claims: (0..self.lanes).map(|_| AtomicU64::new(0)).collect(),
+        });
+        for (lane, word) in (0..).zip(&known.claims) {
+            let found = unmatched.iter().find(|(unmatched, _)| *unmatched == lane);
+            // Relaxed: each value says by itself for which publisher it holds.
+            word.set(found.map_or(0, |(_, claims)| *claims));
+        }
     }
 
     /// Returns the lanes that may have messages for the consumer; none if it is closed. `changes`
@@ -311,7 +350,7 @@ impl Watch {
     pub fn has_message(&self) -> bool {
         !self.is_usable()
             || self
-                .heads_and_positions()
+                .heads_and_positions(|_| true)
                 .any(|(head, position)| head > position && head <= POSITION_MAX)
             || match self.progress.next.get() {
                 Some(next) => next.has_message(),
@@ -369,25 +408,53 @@ impl Watch {
     }
 
     /// Returns a number that changes with every message that is published, even if the consumer has
-    /// already received the message.
+    /// already received the message. Makes some system calls if a publisher that does not match has
+    /// made a lane file since the consumer was last called.
     #[must_use]
     pub fn publication_count(&self) -> u64 {
+        // WHY: after a change, all lanes are polled until the consumer is called.
+        let matched = |lane: &u32| !self.is_unmatched(*lane);
         let own = self
-            .heads_and_positions()
+            .heads_and_positions(matched)
             .fold(0_u64, |sum, (head, _)| sum.wrapping_add(head));
         let next = self.progress.next.get();
         own.wrapping_add(next.map_or(0, Self::publication_count))
     }
 
-    /// Returns for each lane that the consumer reads: the lane's head (position after its newest
-    /// message), and the consumer's position.
+    /// Returns true if the publisher of the lane did not match the consumer when it last searched
+    /// for lanes, and no other publisher has claimed the lane since.
+    fn is_unmatched(&self, lane: u32) -> bool {
+        let Some(known) = self.progress.unmatched.get() else {
+            return false;
+        };
+        // Relaxed, all: as in `heads_and_positions`.
+        let claims = known.claims[lane as usize].get();
+        if claims == 0 || claims != self.segment.lane_claims(lane) {
+            return false;
+        }
+        let block = self.segment.lane_block(lane, Access::Read);
+        let generation = block.map_or(0, |block| block.generation.get());
+        // WHY: a publisher may have claimed the lane before the search, and began to send after it.
+        let id = ExtentId { lane, generation };
+        let mismatch = self.segment.with_header(id, |_, offer| {
+            offer.mismatch_with(&known.reader, known.is_sized)
+        });
+        generation != 0 && mismatch.flatten().is_some()
+    }
+
+    /// Returns for each lane that the consumer reads, and for which `is_wanted` is true: the lane's
+    /// head (position after its newest message), and the consumer's position.
     ///
     /// All loads are relaxed: no payload is read because of their results, and a thread that is
     /// about to sleep executes a fence before it calls this.
-    fn heads_and_positions(&self) -> impl Iterator<Item = (u64, u64)> {
+    fn heads_and_positions(
+        &self,
+        is_wanted: impl Fn(&u32) -> bool,
+    ) -> impl Iterator<Item = (u64, u64)> {
         let control = self.segment.control(Access::Read);
         let changes = control.map_or(0, |control| control.changes.get());
-        self.progress.lanes_to_poll(changes).filter_map(|lane| {
+        let lanes = self.progress.lanes_to_poll(changes).filter(is_wanted);
+        lanes.filter_map(|lane| {
             let cursor = self.progress.cursor(lane).get() & !JOINING_BIT;
             let position = cursor.checked_sub(1)?;
             let block = self.segment.lane_block(lane, Access::Read);

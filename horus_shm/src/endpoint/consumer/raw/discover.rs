@@ -61,11 +61,16 @@ impl RawConsumer {
         }
         let _uncancelled = NoCancelGuard::new();
         let mut read_lanes = waiting;
+        let mut unmatched = Vec::new();
         self.has_later = false;
         for lane in (0..self.starts.len() as u32).filter(|lane| waiting & 1 << lane == 0) {
+            // WHY before the search: a publisher that claims the lane later was not found.
+            let claims = self.segment.lane_claims(lane);
             let discovered = self.discover_lane(lane);
             if discovered.is_err() || self.may_receive_from(lane) {
                 read_lanes |= 1 << lane;
+            } else if self.unmatched_in(lane).is_some() {
+                unmatched.push((lane, claims));
             }
             // WHY a lane from which this reader misses nothing is not tried again: a publisher that
             // claims it increments the change counter.
@@ -81,6 +86,9 @@ impl RawConsumer {
                 failed.get_or_insert_with(new).lanes |= 1 << lane;
             }
         }
+        let is_sized = self.segment.request().type_info.sized;
+        self.progress
+            .set_unmatched_lanes(self.match_settings(), is_sized, &unmatched);
         self.progress.set_read_lanes(read_lanes, changes);
         let complete = failed.is_none();
         self.failed = failed;

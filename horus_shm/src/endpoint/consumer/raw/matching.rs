@@ -31,14 +31,8 @@ impl RawConsumer {
     /// Returns the reason why this reader must not read an extent (file of slots), such as a
     /// different type; `None` if it may read the extent.
     fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
-        // WHY: the identity comes from another process, and fields of a fixed size cannot be read
-        // from messages of any length.
-        let is_alike = extent.offer.type_info.sized == self.segment.request().type_info.sized;
-        let mismatch = extent
-            .offer
-            .match_settings()
-            .mismatch(&self.match_settings());
-        mismatch.or((!is_alike).then_some(Mismatch::Type))
+        let is_sized = self.segment.request().type_info.sized;
+        extent.offer.mismatch_with(&self.match_settings(), is_sized)
     }
 
     /// Returns the settings that decide which publishers this reader matches: its type and
