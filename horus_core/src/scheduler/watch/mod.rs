@@ -5,6 +5,7 @@
 
 mod event_printer;
 pub(crate) mod lost_wake_check;
+mod remote_commands;
 pub(crate) mod supervisor;
 pub(crate) mod watched_group;
 pub(crate) mod watched_node;

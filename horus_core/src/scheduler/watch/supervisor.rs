@@ -9,15 +9,13 @@ use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
 use crate::log::{Printer, UtcTime, set_real_time_thread};
-use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
-use crate::scheduler::api::rate::Rate;
+use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::report::StopReason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
-use crate::scheduler::remote::client::refusal_text;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::remote::scheduler_endpoints::SchedulerEndpoints;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
-use crate::scheduler::run::handle::{CommandError, Handle};
+use crate::scheduler::run::handle::Handle;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::watch::event_printer::print_unless_ok;
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
@@ -47,7 +45,7 @@ const SAFE_STATE_RESULT_WAIT_MAX: Duration = Duration::from_millis(20);
 const REOPEN_PERIOD_NS: u64 = 100_000_000;
 /// The largest number of commands or events that the supervisor handles between two checks of the
 /// nodes.
-const EVENTS_PER_CHECK_MAX: usize = 1024;
+pub(super) const EVENTS_PER_CHECK_MAX: usize = 1024;
 
 /// The supervisor, which watches the nodes, publishes their status and applies commands, on its own
 /// thread.
@@ -188,7 +186,7 @@ impl Supervisor {
         }
     }
 
-    fn record_event(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
+    pub(super) fn record_event(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
         let event = NodeEvent::new(kind, node, Clock::kernel().now_ns());
         self.recorder
             .record(event.with_value_ns(value_ns).with_text(text));
@@ -446,47 +444,6 @@ impl Supervisor {
         self.publish_status(now_ns);
     }
 
-    fn poll_commands(&mut self, now_ns: u64) {
-        let mut has_command = false;
-        for _ in 0..EVENTS_PER_CHECK_MAX {
-            let Some(command) = self.endpoints.commands().recv() else {
-                break;
-            };
-            has_command = true;
-            if let Err(error) = self.apply_command(&command) {
-                self.record_event(
-                    NodeEvent::COMMAND,
-                    command.node.as_str(),
-                    0,
-                    &refusal_text(&command, &error),
-                );
-            }
-        }
-        if has_command {
-            self.publish_status(now_ns);
-        }
-    }
-
-    fn apply_command(&self, command: &NodeCommand) -> Result<(), String> {
-        let each = |act: &dyn Fn(&str) -> Result<(), CommandError>| match command.node.as_str() {
-            "" => apply_to_all(&self.handle.nodes(), act),
-            node => act(node).map_err(|error| error.to_string()),
-        };
-        match command.kind {
-            NodeCommand::PAUSE => each(&|node| self.handle.pause(node)),
-            NodeCommand::RESUME => each(&|node| self.handle.resume(node)),
-            NodeCommand::STOP => each(&|node| self.handle.stop_node(node)),
-            NodeCommand::SET_RATE => {
-                each(&|node| self.handle.set_rate(node, Rate::hz(command.rate_hz)))
-            }
-            NodeCommand::STOP_SCHEDULER => {
-                self.handle.stop();
-                Ok(())
-            }
-            kind => Err(format!("unknown command {kind}")),
-        }
-    }
-
     /// Reads the new events of the black box. Passes them to the user's callback, and adds them to
     /// the status of the nodes, which is published later.
     fn report_events(&mut self) {
@@ -516,7 +473,7 @@ impl Supervisor {
     }
 
     /// Publishes the status of the scheduler and all its nodes.
-    fn publish_status(&mut self, now_ns: u64) {
+    pub(super) fn publish_status(&mut self, now_ns: u64) {
         let state = match self.shared.reason() {
             _ if self.shared.has_ended() => SchedulerStatusHeader::STATE_STOPPED,
             Some(_) => SchedulerStatusHeader::STATE_STOPPING,
@@ -526,35 +483,6 @@ impl Supervisor {
         let nodes = self.nodes.iter().map(WatchedNode::metrics);
         // WHY ignored: the next status follows soon.
         let _ = self.endpoints.publish_status(state, now_ns, nodes);
-    }
-}
-
-/// Applies a command to all nodes. A node without a rate does not refuse a new rate, unless all
-/// nodes do.
-///
-/// # Errors
-///
-/// Returns the reason of the first node that has refused the command, and the names of all that
-/// have.
-fn apply_to_all(
-    nodes: &[String],
-    act: &dyn Fn(&str) -> Result<(), CommandError>,
-) -> Result<(), String> {
-    let refused = nodes
-        .iter()
-        .filter_map(|node| act(node).err().map(|error| (node.as_str(), error)));
-    let mut refused: Vec<_> = refused.collect();
-    if refused.len() < nodes.len() {
-        refused.retain(|(_, error)| !matches!(error, CommandError::NoRate { .. }));
-    }
-    match &refused[..] {
-        [] => Ok(()),
-        [(_, error)] => Err(error.to_string()),
-        [(_, error), ..] => {
-            let names: Vec<_> = refused.iter().map(|(node, _)| *node).collect();
-            // WHY the names first: the text of an event is short.
-            Err(format!("refused by {}: {error}", names.join(", ")))
-        }
     }
 }
 
