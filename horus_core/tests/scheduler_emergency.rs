@@ -5,6 +5,8 @@ use horus_testing as _;
 
 mod actors;
 mod executors;
+#[path = "scheduler_emergency/lost_name.rs"]
+mod lost_name;
 mod private;
 
 use std::os::fd::AsRawFd;

@@ -1,6 +1,8 @@
 //! A topic from which a scheduler receives emergency stops or commands. If its memory is lost, it
 //! is opened again.
 
+use std::io;
+
 use crate::message::{NodeEvent, Text};
 use crate::scheduler::api::subscription::Subscription;
 use crate::topic::error::{RecvError, TopicError};
@@ -12,6 +14,8 @@ const UNMAPPED_TEXT: &str = "until all publishers of 'emergency_stop' can be rea
 /// The text of an emergency stop that begins because the topic cannot be opened again.
 const UNOPENED_TEXT: &str = "until 'emergency_stop' can be opened again: end the other programs \
                              that have it open";
+/// The text of an emergency stop that begins because the namespace was removed or replaced.
+const REMOVED_TEXT: &str = "until its program is started again: the namespace was removed";
 
 /// A topic from which a scheduler receives emergency stops or commands.
 pub(crate) struct ControlTopic<T: Payload> {
@@ -114,11 +118,19 @@ impl<T: Payload> ControlTopic<T> {
 
     /// Returns the text of an emergency stop if the scheduler may miss messages of the topic, so
     /// that it does not know whether one has been sent; `None` if it receives all messages.
-    pub(crate) fn obstacle(&self) -> Option<&'static str> {
-        match &self.subscriber {
-            None => Some(UNOPENED_TEXT),
-            Some((_, subscription)) if subscription.misses_publisher() => Some(UNMAPPED_TEXT),
-            Some(_) => None,
+    pub(crate) fn obstacle(&self) -> Option<Text<128>> {
+        let Some((subscriber, subscription)) = &self.subscriber else {
+            return Some(Text::truncated(UNOPENED_TEXT));
+        };
+        match subscriber.check() {
+            Err(RecvError::NamespaceRemoved { .. }) => Some(Text::truncated(REMOVED_TEXT)),
+            Err(RecvError::NameLost { errno, .. }) => Some(Text::format(format_args!(
+                "until the new file of '{}' can be opened: {}",
+                self.topic,
+                io::Error::from_raw_os_error(errno)
+            ))),
+            _ if subscription.misses_publisher() => Some(Text::truncated(UNMAPPED_TEXT)),
+            _ => None,
         }
     }
 }

@@ -9,7 +9,7 @@ use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
 use crate::log::{Printer, UtcTime, set_real_time_thread};
-use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader};
+use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader, Text};
 use crate::scheduler::api::report::StopReason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::remote::recorder::Recorder;
@@ -379,6 +379,7 @@ impl Supervisor {
         let topic = self.endpoints.emergency_stop();
         // WHY only the last message: only the present state of the emergency stop matters.
         let (stop, obstacle) = (topic.latest(), topic.obstacle());
+        let obstacle = obstacle.as_ref().map(Text::as_str);
         let stop = stop.filter(|stop| !self.refuse_late_release(stop));
         if let Some(stop) = &stop {
             // WHY at most the present time: a wrong stamp must not keep later messages from

@@ -1,0 +1,93 @@
+//! The topic of the emergency stop, if its name no longer leads to the file that the scheduler
+//! reads: a stop that is sent in another file cannot be received.
+
+use std::fs;
+
+use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::namespace::Namespace;
+use horus_core::prelude::*;
+use horus_core::scheduler::{Health, Hertz, emergency_stop_publisher};
+
+use super::executors::{Recorded, until};
+use super::private::Private;
+use super::{Calls, Motor};
+
+/// Makes a scheduler with a motor.
+fn scheduler_with_motor(private: &Private, recorded: &Recorded, calls: &Calls) -> Scheduler {
+    let mut scheduler = recorded.scheduler(private);
+    let motor = Motor {
+        name: "motor".to_owned(),
+        calls: calls.clone(),
+    };
+    scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
+    scheduler
+}
+
+/// Waits for the first event of an emergency stop, and returns its text.
+fn text_of_stop(recorded: &Recorded) -> String {
+    until("it is an event", || {
+        recorded.count("", NodeEvent::EMERGENCY_STOP) > 0
+    });
+    let event = recorded.of("", NodeEvent::EMERGENCY_STOP).remove(0);
+    event.text.as_str().to_owned()
+}
+
+/// Something that is no topic has the name. Later, the name is free again.
+#[test]
+fn an_emergency_stop_topic_that_cannot_be_followed_counts_as_engaged() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let scheduler = scheduler_with_motor(&private, &recorded, &calls);
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let health = || handle.metrics("motor").unwrap().health;
+    let file = private.namespace().topics_path().join("emergency_stop");
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "no topic").unwrap();
+    until("it is safe", || health() == Health::Safe);
+    let text = text_of_stop(&recorded);
+    let begin = "until the new file of 'emergency_stop' can be opened: ";
+    assert!(text.starts_with(begin), "{text}");
+    fs::remove_file(&file).unwrap();
+    until("it ticks again", || health() == Health::Active);
+    until("it is over", || {
+        recorded.count("", NodeEvent::EMERGENCY_OVER) == 1
+    });
+    super::engage(&private);
+    until("it is safe again", || health() == Health::Safe);
+    running.finish().unwrap();
+    assert_eq!(calls.of("motor"), ["safe", "safe", "shutdown"]);
+}
+
+/// A program that moves the topic to another file does not stop the robot.
+#[test]
+fn a_removed_file_of_the_emergency_stop_stops_no_node() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let scheduler = scheduler_with_motor(&private, &recorded, &calls);
+    let running = scheduler.start().unwrap();
+    let file = private.namespace().topics_path().join("emergency_stop");
+    for moves in 1..4 {
+        fs::remove_file(&file).unwrap();
+        until("it has moved", || {
+            recorded.count("", NodeEvent::TOPIC_MOVED) == moves
+        });
+    }
+    running.finish().unwrap();
+    assert_eq!(recorded.count("", NodeEvent::EMERGENCY_STOP), 0);
+    assert_eq!(calls.of("motor"), ["shutdown"]);
+}
+
+/// Other programs then make the namespace and its topics anew.
+#[test]
+fn a_removed_namespace_counts_as_an_emergency_stop() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let scheduler = scheduler_with_motor(&private, &recorded, &calls);
+    let running = scheduler.start().unwrap();
+    fs::remove_dir_all(private.namespace().path()).unwrap();
+    let text = text_of_stop(&recorded);
+    assert!(text.starts_with("until its program is started"), "{text}");
+    let namespace = Namespace::open(private.namespace().config()).unwrap();
+    let mut publisher = emergency_stop_publisher(&namespace).unwrap();
+    publisher.send(EmergencyStop::release("test", "")).unwrap();
+    running.finish().unwrap();
+    assert_eq!(calls.of("motor"), ["safe", "shutdown"]);
+}
