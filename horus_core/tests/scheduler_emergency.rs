@@ -8,6 +8,8 @@ mod executors;
 #[path = "scheduler_emergency/lost_name.rs"]
 mod lost_name;
 mod private;
+#[path = "scheduler_emergency/safe_mode.rs"]
+mod safe_mode;
 
 use std::os::fd::AsRawFd;
 use std::path::Path;

@@ -393,11 +393,11 @@ impl ActorGroup {
         }
     }
 
-    /// Publishes in the metrics of the group's node its health, and whether a command has paused
-    /// it.
-    pub(crate) fn set_health(&self, health: Health, is_paused: bool) {
+    /// Publishes in the metrics of the group's node its health, whether a command has paused it,
+    /// and whether an emergency stop is engaged.
+    pub(crate) fn set_health(&self, health: Health, is_paused: bool, is_emergency: bool) {
         if let Some(metrics) = self.metrics.get() {
-            metrics.set_health(health, is_paused);
+            metrics.set_health(health, is_paused, is_emergency);
         }
     }
 

@@ -37,8 +37,9 @@ pub(crate) struct LiveMetrics {
     skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The node's [`Health`], as its index in `Health::ALL`, combined with [`PAUSED_BIT`];
-    /// [`HEALTH_UNKNOWN`] until it is first set. WHY in one word: both change together.
+    /// The node's [`Health`], as its index in `Health::ALL`, combined with [`PAUSED_BIT`] and
+    /// [`EMERGENCY_BIT`]; [`HEALTH_UNKNOWN`] until it is first set. WHY in one word: they change
+    /// together.
     health: AtomicU64,
     /// 1 while the node has to be in its safe state and has not reached it, 0 otherwise.
     is_unsafe: AtomicU64,
@@ -74,9 +75,11 @@ impl Default for LiveMetrics {
 
 /// The bit of [`LiveMetrics::health`] that is set while the node is paused by a command.
 const PAUSED_BIT: u64 = 1 << 63;
+/// The bit of [`LiveMetrics::health`] that is set while the node has applied an emergency stop.
+const EMERGENCY_BIT: u64 = 1 << 62;
 
 /// The value of [`LiveMetrics::health`] before the first call of [`LiveMetrics::set_health`].
-const HEALTH_UNKNOWN: u64 = !PAUSED_BIT;
+const HEALTH_UNKNOWN: u64 = !(PAUSED_BIT | EMERGENCY_BIT);
 
 /// The state of a node: whether it ticks and, if it does not, the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -228,11 +231,12 @@ impl LiveMetrics {
     }
 
     /// Sets the health of the node. `is_paused` is true if a command has paused it, whatever its
-    /// health is.
-    pub(crate) fn set_health(&self, health: Health, is_paused: bool) {
+    /// health is, and `is_emergency` while it has applied an emergency stop.
+    pub(crate) fn set_health(&self, health: Health, is_paused: bool, is_emergency: bool) {
         let paused = if is_paused { PAUSED_BIT } else { 0 };
+        let emergency = if is_emergency { EMERGENCY_BIT } else { 0 };
         // Relaxed: a counter.
-        self.health.set(health as u64 | paused);
+        self.health.set(health as u64 | paused | emergency);
     }
 
     /// Records whether the node has to be in its safe state and has not reached it.
@@ -257,8 +261,22 @@ impl LiveMetrics {
     pub(crate) fn published_health(&self) -> Option<(Health, bool)> {
         // Relaxed: a counter.
         let word = self.health.get();
-        let health = *Health::ALL.get((word & !PAUSED_BIT) as usize)?;
+        let index = word & !(PAUSED_BIT | EMERGENCY_BIT);
+        let health = *Health::ALL.get(index as usize)?;
         Some((health, word & PAUSED_BIT != 0))
+    }
+
+    /// Returns true if the node had applied an emergency stop when its health was last set.
+    pub(crate) fn is_in_emergency(&self) -> bool {
+        // Relaxed: as in `set_health`.
+        self.health.get() & EMERGENCY_BIT != 0
+    }
+
+    /// Returns the number of ticks that have ended; for a group of actors, see
+    /// [`Self::set_group_counters`].
+    pub(crate) fn ended_ticks(&self) -> u64 {
+        // Relaxed: a counter.
+        self.ticks.get()
     }
 
     pub(crate) fn count_miss(&self) {

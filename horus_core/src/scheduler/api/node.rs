@@ -102,7 +102,10 @@ pub trait Node: Send + Any {
     }
 
     /// Brings the things that the node controls into a state that does no harm, for instance stops
-    /// the motors. The scheduler does not call this again before the node has left its safe state.
+    /// the motors. The scheduler does not call this again before the node has left its safe state,
+    /// with one exception: if the node has ticked in its safe state
+    /// ([`MissPolicy::SafeMode`](crate::scheduler::MissPolicy::SafeMode)), an emergency stop or the
+    /// end of a failed run calls this again after the last tick.
     fn enter_safe_state(&mut self) {}
 
     /// Returns true if the node has reached its safe state. The scheduler calls this right after

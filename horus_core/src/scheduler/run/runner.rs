@@ -48,6 +48,8 @@ pub(crate) struct Runner {
     /// The commands that prevent the node from ticking at present.
     blocked_by: BlockingCommands,
     safe_state: SafeState,
+    /// Number of ticks that had ended when `enter_safe_state` was last called.
+    safe_state_ticks: u64,
     tick: u64,
     tick_times: TickTimes,
     /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
@@ -147,6 +149,7 @@ impl Runner {
             was_init_called: false,
             blocked_by: BlockingCommands::default(),
             safe_state: SafeState::Unwanted,
+            safe_state_ticks: 0,
             tick: 0,
             tick_times,
             busy_until_ns: 0,

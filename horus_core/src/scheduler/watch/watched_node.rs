@@ -241,14 +241,18 @@ impl WatchedNode {
         self.class == NodeClass::Actors
     }
 
-    /// Returns true if the node has reached its safe state, or was stopped. A node that was not
-    /// initialised yet is safe, too: it has moved nothing.
+    /// Returns true if the node has applied an emergency stop and has reached its safe state, or if
+    /// it was stopped. A node that was not initialised yet is safe, too: it has moved nothing.
+    ///
+    /// WHY not every node that has reached its safe state: one that is in safe mode goes on
+    /// ticking.
     pub(super) fn is_safe(&self) -> bool {
         match self.metrics.user_call() {
             Some(UserCall::Init | UserCall::EnterSafeState) => false,
             _ => match self.metrics.published_health() {
                 None => true,
-                Some((health, _)) => matches!(health, Health::Safe | Health::Stopped),
+                Some((Health::Stopped, _)) => true,
+                Some((health, _)) => health == Health::Safe && self.metrics.is_in_emergency(),
             },
         }
     }
@@ -456,6 +460,24 @@ mod tests {
         assert!(matches!(found, Some(TickFinding::Stuck { .. })));
         assert!(watched_node.claim_safe_state_call());
         assert!(watched_node.check_tick(150 * MS).is_none(), "once");
+    }
+
+    /// A node in safe mode may be in a long tick, and has not applied the stop.
+    #[test]
+    fn a_node_is_safe_in_an_emergency_stop_that_it_has_applied() {
+        let (watched_node, metrics) = watched_node();
+        assert!(watched_node.is_safe(), "not initialised");
+        for (health, is_emergency, is_safe) in [
+            (Health::Active, false, false),
+            (Health::Safe, false, false),
+            (Health::Active, true, false),
+            (Health::Safe, true, true),
+            (Health::Stopped, false, true),
+        ] {
+            metrics.set_health(health, false, is_emergency);
+            assert_eq!(watched_node.is_safe(), is_safe, "{health:?} {is_emergency}");
+            assert_eq!(metrics.health(), (health, false));
+        }
     }
 
     /// Only the time in which the supervisor runs counts: if the process was stopped, a tick gets

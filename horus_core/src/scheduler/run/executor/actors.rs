@@ -80,7 +80,7 @@ impl CommandListener for Arc<ActorGroup> {
             (false, true) => Health::Paused,
             (false, false) => Health::Active,
         };
-        self.set_health(health, is_paused);
+        self.set_health(health, is_paused, is_emergency);
     }
 
     fn wake(&self) {

@@ -296,7 +296,8 @@ impl Runner {
             | NodeState::Halved { .. } => Health::Active,
         };
         let is_paused = self.blocked_by.is_paused && health != Health::Stopped;
-        self.metrics.set_health(health, is_paused);
+        let is_emergency = self.blocked_by.is_emergency;
+        self.metrics.set_health(health, is_paused, is_emergency);
         self.metrics
             .set_unsafe(self.safe_state.is_wanted() && !self.counts_as_safe());
     }

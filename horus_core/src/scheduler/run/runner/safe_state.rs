@@ -17,8 +17,8 @@ pub(super) enum SafeState {
     /// `enter_safe_state` was called, and `is_safe_state` has not returned true yet. It is called
     /// again whenever the executor polls commands.
     Entering,
-    /// `enter_safe_state` or `is_safe_state` has panicked. Neither is called again in this safe
-    /// state.
+    /// `enter_safe_state` or `is_safe_state` has panicked. Neither is called again before
+    /// [`Runner::enter_safe_state`] makes the node enter its safe state anew.
     Panicked,
     /// The node has reached its safe state.
     Reached,
@@ -33,14 +33,19 @@ impl SafeState {
 
 impl Runner {
     /// Calls `enter_safe_state` of the node, and then `is_safe_state`. If the node was made to
-    /// enter its safe state before, only the latter is called, unless it has already returned true.
-    /// Does nothing if the node is not running. A panic is recorded, and the node then does not
-    /// count as safe.
+    /// enter its safe state before, and has not ticked since, only the latter is called, unless it
+    /// has already returned true. Does nothing if the node is not running. A panic is recorded, and
+    /// the node then does not count as safe.
+    ///
+    /// WHY again after a tick: a node ticks in the safe state that its miss policy demands. The
+    /// tick may have commanded something, and nothing would stop that after the last tick.
     pub(crate) fn enter_safe_state(&mut self) {
-        if self.safe_state.is_wanted() || !self.is_initialised() {
+        let is_done = self.safe_state.is_wanted() && !self.has_ticked_in_safe_state();
+        if is_done || !self.is_initialised() {
             return self.confirm_safe_state();
         }
         self.safe_state = SafeState::Entering;
+        self.safe_state_ticks = self.metrics.ended_ticks();
         self.publish_health();
         let Self { node, metrics, .. } = self;
         let enter = || catch_panic(|| node.enter_safe_state());
@@ -48,6 +53,13 @@ impl Runner {
             Ok(()) => self.confirm_safe_state(),
             Err(panic) => self.record_safe_state_panic(&panic, " in enter_safe_state"),
         }
+    }
+
+    /// Returns true if the node has ticked since the last call of `enter_safe_state`.
+    fn has_ticked_in_safe_state(&self) -> bool {
+        // WHY not a group: its number of ticks is that of the messages that its actors handle.
+        let is_group = self.plan.class == NodeClass::Actors;
+        !is_group && self.metrics.ended_ticks() != self.safe_state_ticks
     }
 
     /// If the node has not reached its safe state yet, asks the node again, and records an event
