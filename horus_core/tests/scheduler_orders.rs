@@ -6,6 +6,8 @@ use horus_testing as _;
 mod all_nodes;
 mod executors;
 mod private;
+#[path = "scheduler_orders/remote.rs"]
+mod remote;
 #[path = "scheduler_orders/short_runs.rs"]
 mod short_runs;
 

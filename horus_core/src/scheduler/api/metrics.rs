@@ -46,6 +46,8 @@ pub(crate) struct LiveMetrics {
     /// The longest time that a tick may take at the present rate; `u64::MAX` if the node has no
     /// budget.
     budget_ns: AtomicU64,
+    /// The present period of the node; 0 if it has no rate.
+    period_ns: AtomicU64,
     durations: [AtomicU64; HISTOGRAM_BUCKETS],
     lateness: [AtomicU64; HISTOGRAM_BUCKETS],
 }
@@ -67,6 +69,7 @@ impl Default for LiveMetrics {
             health: AtomicU64::new(HEALTH_UNKNOWN),
             is_unsafe: zero(),
             budget_ns: AtomicU64::new(u64::MAX),
+            period_ns: zero(),
             durations: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
             lateness: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
         }
@@ -218,10 +221,18 @@ impl LiveMetrics {
         UserCall::ALL.get(index as usize).copied()
     }
 
-    /// Sets the budget of a tick, which changes with the rate. `u64::MAX` means that there is none.
-    pub(crate) fn set_budget_ns(&self, budget_ns: u64) {
-        // Relaxed: a setting.
+    /// Sets the budget of a tick and the period of the node, which change with the rate.
+    /// `u64::MAX` means that there is no budget, and 0 that there is no rate.
+    pub(crate) fn set_tick_times(&self, budget_ns: u64, period_ns: u64) {
+        // Relaxed: settings.
         self.budget_ns.set(budget_ns);
+        self.period_ns.set(period_ns);
+    }
+
+    /// Returns the present period of the node, in nanoseconds; 0 if it has no rate.
+    pub(crate) fn period_ns(&self) -> u64 {
+        // Relaxed: as above.
+        self.period_ns.get()
     }
 
     /// Returns the budget of a tick, in nanoseconds; `u64::MAX` if the node has no budget.

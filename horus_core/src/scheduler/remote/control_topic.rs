@@ -23,6 +23,9 @@ pub(crate) struct ControlTopic<T: Payload> {
     open: Box<dyn Fn() -> Result<Subscriber<T>, TopicError> + Send>,
     /// The subscriber, and its last reported state; `None` while the topic cannot be opened again.
     subscriber: Option<(Subscriber<T>, Subscription)>,
+    /// The number of messages that the subscriber had lost when [`Self::newly_lost`] was last
+    /// called.
+    lost: u64,
 }
 
 impl<T: Payload> std::fmt::Debug for ControlTopic<T> {
@@ -45,6 +48,7 @@ impl<T: Payload> ControlTopic<T> {
             topic: topic.to_owned(),
             open: Box::new(open),
             subscriber: Some((subscriber, subscription)),
+            lost: 0,
         })
     }
 
@@ -56,6 +60,13 @@ impl<T: Payload> ControlTopic<T> {
     /// Returns the next message, if there is one.
     pub(crate) fn recv(&mut self) -> Option<T> {
         self.subscriber()?.recv()
+    }
+
+    /// Returns the number of messages that were overwritten before they were received, since the
+    /// last call.
+    pub(crate) fn newly_lost(&mut self) -> u64 {
+        let lost = self.subscriber().map_or(0, |subscriber| subscriber.lost());
+        lost.saturating_sub(std::mem::replace(&mut self.lost, lost))
     }
 
     /// Returns the last message, if there is a new one.
@@ -91,6 +102,7 @@ impl<T: Payload> ControlTopic<T> {
             Ok(subscriber) => {
                 let subscription = Subscription::new(&self.topic, &subscriber);
                 self.subscriber = Some((subscriber, subscription));
+                self.lost = 0;
                 Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)))
             }
             Err(error) => {

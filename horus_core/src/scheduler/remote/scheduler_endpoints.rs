@@ -61,6 +61,8 @@ pub(crate) struct SchedulerEndpoints {
     _graph: Option<Publisher<Value>>,
     lanes: Vec<BlackBoxLane>,
     events: Subscriber<NodeEvent>,
+    /// The number of events that were lost when [`Self::newly_lost_events`] was last called.
+    lost_events: u64,
     commands: ControlTopic<NodeCommand>,
     emergency_stop: ControlTopic<EmergencyStop>,
 }
@@ -132,6 +134,7 @@ impl SchedulerEndpoints {
             status,
             _graph: graph,
             lanes,
+            lost_events: events.lost(),
             events,
             commands,
             emergency_stop: open_emergency_stop(topics.namespace())?,
@@ -192,6 +195,13 @@ impl SchedulerEndpoints {
     /// run.
     pub(crate) const fn events(&mut self) -> &mut Subscriber<NodeEvent> {
         &mut self.events
+    }
+
+    /// Returns the number of events that were overwritten before [`Self::events`] received them,
+    /// since the last call.
+    pub(crate) fn newly_lost_events(&mut self) -> u64 {
+        let lost = self.events.lost();
+        lost.saturating_sub(std::mem::replace(&mut self.lost_events, lost))
     }
 
     /// Returns the topic from which commands for this scheduler are received from other processes.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
+use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::plan::NodePlan;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
@@ -93,6 +94,11 @@ impl TickTimes {
             deadline_ns: or_never(plan.deadline),
             period_ns: plan.rate.map_or(0, |rate| saturating_nanos(rate.period())),
         }
+    }
+
+    /// Stores the budget and the period in the metrics of the node, where other threads read them.
+    pub(crate) fn publish_to(&self, metrics: &LiveMetrics) {
+        metrics.set_tick_times(self.budget_ns, self.period_ns);
     }
 }
 

@@ -140,7 +140,7 @@ impl std::fmt::Debug for Runner {
 impl Runner {
     pub(crate) fn new(node: Box<dyn Node>, plan: NodePlan, entry: &NodeEntry) -> Self {
         let tick_times = TickTimes::from_plan(&plan);
-        entry.metrics.set_budget_ns(tick_times.budget_ns);
+        tick_times.publish_to(&entry.metrics);
         Self {
             node,
             metrics: Arc::clone(&entry.metrics),
@@ -533,7 +533,7 @@ impl Runner {
         };
         if let Some(tick_times) = tick_times {
             (self.tick_times, self.new_rate) = (tick_times, tick_times.rate);
-            self.metrics.set_budget_ns(tick_times.budget_ns);
+            tick_times.publish_to(&self.metrics);
             self.event_log
                 .record(self.tick, NodeEvent::RATE_CHANGED, tick_times.period_ns, "");
         }

@@ -8,6 +8,7 @@ use crate::scheduler::run::handle::CommandError;
 
 impl Supervisor {
     /// Applies the commands that have arrived, and records an event for each that is refused.
+    /// Records one, too, if commands were overwritten before this call.
     pub(super) fn poll_commands(&mut self, now_ns: u64) {
         let mut has_command = false;
         for _ in 0..EVENTS_PER_CHECK_MAX {
@@ -25,8 +26,20 @@ impl Supervisor {
             }
         }
         if has_command {
+            self.record_lost_commands();
             self.publish_status(now_ns);
         }
+    }
+
+    fn record_lost_commands(&mut self) {
+        let text = match self.endpoints.commands().newly_lost() {
+            0 => return,
+            1 => "1 command was overwritten before it was read: send it again".to_owned(),
+            lost => {
+                format!("{lost} commands were overwritten before they were read: send them again")
+            }
+        };
+        self.record_event(NodeEvent::COMMAND, "", 0, &text);
     }
 
     fn apply_command(&self, command: &NodeCommand) -> Result<(), String> {

@@ -446,8 +446,14 @@ impl Supervisor {
     }
 
     /// Reads the new events of the black box. Passes them to the user's callback, and adds them to
-    /// the status of the nodes, which is published later.
+    /// the status of the nodes, which is published later. If events were overwritten before this
+    /// call, records an event with their number.
     fn report_events(&mut self) {
+        let lost = self.endpoints.newly_lost_events();
+        if lost > 0 {
+            let text = format!("{lost} events were overwritten before they were reported");
+            self.record_event(NodeEvent::FAILED, "", 0, &text);
+        }
         let Self {
             endpoints,
             nodes,

@@ -11,7 +11,6 @@ use crate::scheduler::api::checkpoints::LastCheckpoint;
 use crate::scheduler::api::metrics::{Health, LiveMetrics, UserCall};
 use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
-use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
@@ -48,7 +47,6 @@ const STUCK_CHECK_INTERVAL_NS: u64 = 1_000_000;
 pub(crate) struct WatchedNode {
     name: String,
     class: NodeClass,
-    rate: Option<Rate>,
     metrics: Arc<LiveMetrics>,
     position: Option<Arc<LastCheckpoint>>,
     /// The limit of a tick that the builder set, in nanoseconds; `None` if the limit follows from
@@ -101,7 +99,6 @@ impl WatchedNode {
         Self {
             name: plan.name.clone(),
             class: plan.class,
-            rate: plan.rate,
             metrics: Arc::clone(runner.metrics()),
             position: runner.last_checkpoint(),
             watchdog_ns: plan.watchdog.map(saturating_nanos),
@@ -282,17 +279,14 @@ impl WatchedNode {
             .unwrap_or_default()
     }
 
-    /// Stores the error or the new rate that an event of the node contains, so that the node's
-    /// published status contains it.
+    /// Stores the error that an event of the node contains, so that the node's published status
+    /// contains it.
     pub(crate) fn record_event(&mut self, event: &NodeEvent) {
-        match event.kind {
-            NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
-                self.last_error = event.text;
-            }
-            NodeEvent::RATE_CHANGED => {
-                self.rate = Some(Rate::every(std::time::Duration::from_nanos(event.value_ns)));
-            }
-            _ => {}
+        if matches!(
+            event.kind,
+            NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT
+        ) {
+            self.last_error = event.text;
         }
     }
 
@@ -317,7 +311,7 @@ impl WatchedNode {
         NodeMetrics {
             last_error: self.last_error,
             ticks: counters.ticks,
-            period_ns: self.rate.map_or(0, |rate| saturating_nanos(rate.period())),
+            period_ns: self.metrics.period_ns(),
             last_ns: saturating_nanos(counters.last),
             max_ns: saturating_nanos(counters.max),
             misses: counters.misses,
@@ -388,13 +382,13 @@ mod tests {
         });
         metrics.record_tick_begin(100 * MS, 100 * MS);
         assert!(watched_node.check_tick(110 * MS).is_none());
-        metrics.set_budget_ns(MS);
+        metrics.set_tick_times(MS, 0);
         let found = watched_node.check_tick(110 * MS);
         assert!(matches!(found, Some(TickFinding::Stuck { .. })));
-        metrics.set_budget_ns(4000 * MS);
+        metrics.set_tick_times(4000 * MS, 0);
         let found = watched_node.check_tick(2100 * MS);
         assert!(matches!(found, Some(TickFinding::Recovered { .. })));
-        metrics.set_budget_ns(u64::MAX);
+        metrics.set_tick_times(u64::MAX, 0);
         assert!(watched_node.check_tick(u64::MAX / 2).is_none(), "no limit");
     }
 
