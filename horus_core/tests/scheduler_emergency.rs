@@ -7,6 +7,8 @@ mod actors;
 mod executors;
 #[path = "scheduler_emergency/lost_name.rs"]
 mod lost_name;
+#[path = "scheduler_emergency/lost_node.rs"]
+mod lost_node;
 mod private;
 #[path = "scheduler_emergency/safe_mode.rs"]
 mod safe_mode;

@@ -236,8 +236,9 @@ impl Handle {
     /// the two. If the `init` or one of the first ten ticks of the new node fails, `undo` turns the
     /// new node back into the old one. A message that the failed tick had received is lost.
     ///
-    /// If `change` or `undo` panics, the node is lost. Its next ticks then fail, and its failure
-    /// policy applies.
+    /// If `change` or `undo` panics, the node is lost: it is dropped without a call of `shutdown`.
+    /// The next ticks then fail, and the failure policy of the node applies. In an emergency stop,
+    /// the node does not count as safe.
     ///
     /// ```
     /// # use horus_core::scheduler::{Context, Handle, Node, NodeResult, CommandError};

@@ -295,6 +295,11 @@ impl Node for PlaceholderNode {
     fn tick(&mut self, _: &mut crate::scheduler::Context<'_>) -> crate::scheduler::NodeResult {
         Err("the node was lost in a swap that panicked".into())
     }
+
+    /// Returns false: the node that was lost was not made safe.
+    fn is_safe_state(&self) -> bool {
+        false
+    }
 }
 
 /// Returns `node` as an `N`. If `node` has another type, returns it unchanged in `Err`.

@@ -1,0 +1,44 @@
+//! A node that cannot be called in an emergency stop, because it was lost in a swap.
+
+use horus_core::message::NodeEvent;
+use horus_core::prelude::*;
+use horus_core::scheduler::{FailurePolicy, Health, Hertz};
+
+use super::executors::{LONG, Recorded, until};
+use super::private::Private;
+use super::{Calls, Motor, engage};
+
+/// Waits for the event that names the nodes that are not safe, and returns its text.
+fn text_of_unsafe(recorded: &Recorded) -> String {
+    until("it is an event", || {
+        recorded.count("", NodeEvent::FAILED) > 0
+    });
+    let event = recorded.of("", NodeEvent::FAILED).remove(0);
+    event.text.as_str().to_owned()
+}
+
+/// The function of the swap panics, so that the node is dropped. Nothing has made it safe.
+#[test]
+fn a_node_that_was_lost_in_a_swap_does_not_count_as_safe() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let motor = Motor {
+        name: "motor".to_owned(),
+        calls: calls.clone(),
+    };
+    let node = scheduler.node("motor").rate(100.hz());
+    let node = node.failure_policy(FailurePolicy::Ignore);
+    node.build(motor).unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let change = |_: Motor| -> Motor { panic!("on purpose") };
+    let swap = handle.swap_with("motor", change, |motor: Motor| motor);
+    let _ = swap.unwrap().wait(LONG);
+    engage(&private);
+    let text = text_of_unsafe(&recorded);
+    assert_eq!(text, "1 of 1 nodes are not in their safe state: motor");
+    assert_ne!(handle.metrics("motor").unwrap().health, Health::Safe);
+    running.finish().unwrap();
+    assert_eq!(recorded.count("motor", NodeEvent::SAFE_STATE_ENTERED), 0);
+    assert_eq!(calls.of("motor"), [""; 0]);
+}
