@@ -21,6 +21,10 @@ const SPIN_TIME_STEPS: u64 = 10_000;
 const STEPS_UP_AFTER_LATE_WAKE: u64 = 499;
 /// The longest spin time, in percent of the period.
 const SPIN_PERCENT_OF_PERIOD_MAX: u64 = 8;
+/// The upper limit, in nanoseconds, of the longest spin time. It applies to periods of more than
+/// 12.5 ms. WHY: the kernel's lateness does not depend on the period, and a thread that spins
+/// applies no commands.
+const SPIN_LIMIT_NS_MAX: u64 = 1_000_000;
 /// The lower limit, in nanoseconds, of the longest spin time. It applies to short periods. WHY: the
 /// kernel's lateness does not depend on the period, and a thread that wakes after the next due time
 /// misses a tick.
@@ -163,9 +167,11 @@ impl SpinTime {
 }
 
 /// Returns the longest spin time before a tick, in nanoseconds. It is 8 % of the period, but at
-/// least 80 µs. If less than 50 µs of the period would be left to sleep, it is the whole period.
+/// least 80 µs and at most 1 ms. If less than 50 µs of the period would be left to sleep, it is the
+/// whole period.
 fn spin_max_ns(period_ns: u64) -> u64 {
-    let ns = (period_ns / 100 * SPIN_PERCENT_OF_PERIOD_MAX).max(SPIN_LIMIT_NS_MIN);
+    let ns = period_ns / 100 * SPIN_PERCENT_OF_PERIOD_MAX;
+    let ns = ns.clamp(SPIN_LIMIT_NS_MIN, SPIN_LIMIT_NS_MAX);
     if period_ns < ns + SLEEP_NS_MIN {
         period_ns
     } else {
@@ -280,5 +286,27 @@ mod tests {
             (100_000, 100_000, true)
         );
         assert_eq!(faster.with_period(1_000_000).ns, 80_000);
+    }
+
+    /// A thread looks at commands and at the end of the run only while it does not spin. It sleeps
+    /// for 20 ms at most, and each sleep lasts some time too long.
+    #[test]
+    fn a_thread_whose_node_ticks_once_an_hour_spins_no_longer_than_others() {
+        let period_ns = 3_600_000_000_000;
+        let mut spin = SpinTime {
+            has_priority: false,
+            ..spin(60_000, period_ns)
+        };
+        let (mut now_ns, mut sleeps) = (0, 0);
+        while now_ns < spin.wake_ns(now_ns, period_ns) {
+            let wake_ns = spin.wake_ns(now_ns, period_ns).min(now_ns + 20_000_000);
+            let late_ns = 60_000 + sleeps % 7 * 10_000;
+            sleeps += 1;
+            spin.record_sleep_begin(now_ns);
+            now_ns = wake_ns + late_ns;
+            spin.record_sleep_end(now_ns, late_ns);
+        }
+        let spin_ns = period_ns.saturating_sub(now_ns);
+        assert!(spin_ns <= 1_000_000, "it spins for {spin_ns} ns");
     }
 }
