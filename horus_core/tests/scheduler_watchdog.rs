@@ -9,6 +9,8 @@ mod executors;
 #[path = "scheduler_watchdog/misses.rs"]
 mod misses;
 mod noise;
+#[path = "scheduler_watchdog/own_calls.rs"]
+mod own_calls;
 mod private;
 #[path = "scheduler_watchdog/safe_states.rs"]
 mod safe_states;

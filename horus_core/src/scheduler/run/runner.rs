@@ -53,8 +53,8 @@ pub(crate) struct Runner {
     tick: u64,
     tick_times: TickTimes,
     /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
-    /// a command was applied that calls the node. The next tick is not due, and does not begin,
-    /// before this time.
+    /// a command or a miss that calls the node was handled. The next tick is not due, and does not
+    /// begin, before this time.
     busy_until_ns: u64,
     failures: FailureHistory,
     miss_history: MissHistory,
@@ -436,14 +436,15 @@ impl Runner {
                 .saturating_sub(begin_ns)
                 .saturating_sub(self.tick_times.budget_ns),
         };
-        let after = match outcome {
+        let (end_ns, after) = match outcome {
             Ok(Ok(())) => {
                 self.record_success(clock);
-                if self.tick_checks.is_none() {
-                    self.apply_miss_policy(overrun.is_any(), None, overrun, end_ns)
+                let after = if self.tick_checks.is_none() {
+                    self.apply_miss_policy(overrun.is_any(), None, overrun, (end_ns, clock))
                 } else {
-                    self.apply_end_checks_and_miss_policy(overrun, begin_ns, end_ns)
-                }
+                    self.apply_end_checks_and_miss_policy(overrun, begin_ns, (end_ns, clock))
+                };
+                (end_ns, after)
             }
             failed => self.end_failed_tick(failed, overrun, (begin_ns, end_ns), clock),
         };

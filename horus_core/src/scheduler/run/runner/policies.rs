@@ -55,17 +55,32 @@ impl Runner {
         &mut self,
         overrun: Overrun,
         begin_ns: u64,
-        end_ns: u64,
+        end: (u64, &Clock),
     ) -> AfterTurn {
         let fault = self.run_tick_check(|tick_checks| tick_checks.end_tick(begin_ns));
         let is_miss = overrun.is_any() || fault.is_some();
-        self.apply_miss_policy(is_miss, fault, overrun, end_ns)
+        self.apply_miss_policy(is_miss, fault, overrun, end)
+    }
+
+    /// Applies the policies of the node after a tick that failed. Returns the time at which the
+    /// calls that follow such a tick have ended, and what the scheduler has to do next.
+    ///
+    /// WHY not the end of the tick: the time of `on_error` is not that of the next tick.
+    #[cold]
+    pub(super) fn end_failed_tick(
+        &mut self,
+        failed: Result<NodeResult, String>,
+        overrun: Overrun,
+        times: (u64, u64),
+        clock: &Clock,
+    ) -> (u64, AfterTurn) {
+        let after = self.apply_policies_to_failed_tick(failed, overrun, times, clock);
+        (clock.now_ns(), after)
     }
 
     /// Applies the failure policy after a tick that failed. If the node goes on with its ticks, now
     /// or after a pause, also applies the checks of a tick and the miss policy.
-    #[cold]
-    pub(super) fn end_failed_tick(
+    fn apply_policies_to_failed_tick(
         &mut self,
         failed: Result<NodeResult, String>,
         overrun: Overrun,
@@ -94,7 +109,7 @@ impl Runner {
             return AfterTurn::Continue;
         }
         let before = self.state;
-        let after = self.apply_miss_policy(true, fault, overrun, end_ns);
+        let after = self.apply_miss_policy(true, fault, overrun, (end_ns, clock));
         // WHY: the miss policy must not shorten the pause of the failure policy.
         if let NodeState::BackingOff { until_ns: rest_ns } = before {
             let until_ns = match self.state {
@@ -161,7 +176,8 @@ impl Runner {
             None => AfterTurn::Continue,
             fault => {
                 let before = self.state;
-                let after = self.apply_miss_policy(true, fault, Overrun::default(), now_ns);
+                let overrun = Overrun::default();
+                let after = self.apply_miss_policy(true, fault, overrun, (now_ns, clock));
                 // WHY: no tick was late, so no further tick is skipped.
                 if self.state == NodeState::Skipping {
                     self.state = before;
@@ -192,21 +208,21 @@ impl Runner {
 
     /// Applies the miss policy of the node. Called after a tick that returned no error, after one
     /// that failed and was a miss, and when inputs are stale between ticks. `fault` is the fault
-    /// that the tick checks found, if any.
+    /// that the tick checks found, if any. `now_ns` is the end of the tick.
     #[inline]
     pub(super) fn apply_miss_policy(
         &mut self,
         is_miss: bool,
         fault: Option<TickFault>,
         overrun: Overrun,
-        now_ns: u64,
+        (now_ns, clock): (u64, &Clock),
     ) -> AfterTurn {
         match self
             .miss_history
             .record_tick(self.plan.on_miss, is_miss, now_ns)
         {
             MissAction::Fine => AfterTurn::Continue,
-            action => self.apply_miss_action(action, fault, overrun),
+            action => self.apply_miss_action(action, fault, overrun, clock),
         }
     }
 
@@ -216,6 +232,7 @@ impl Runner {
         action: MissAction,
         fault: Option<TickFault>,
         overrun: Overrun,
+        clock: &Clock,
     ) -> AfterTurn {
         if !matches!(action, MissAction::LeaveSafeState | MissAction::Restore) {
             self.metrics.count_miss();
@@ -246,13 +263,11 @@ impl Runner {
                 enters_safe_state,
             } => {
                 if enters_safe_state {
-                    self.enter_safe_state();
+                    self.enter_safe_state_after_tick(clock);
                 }
                 self.state = NodeState::BackingOff { until_ns };
             }
-            MissAction::EnterSafeState => {
-                self.enter_safe_state();
-            }
+            MissAction::EnterSafeState => self.enter_safe_state_after_tick(clock),
             MissAction::Stop => {
                 let late = || {
                     let (ns, limit) = overrun.longest_overrun();
@@ -269,6 +284,13 @@ impl Runner {
             }
         }
         AfterTurn::Continue
+    }
+
+    /// Makes the node enter its safe state because of a miss. WHY it is busy until then: the time
+    /// of this call is not that of the next tick.
+    fn enter_safe_state_after_tick(&mut self, clock: &Clock) {
+        self.enter_safe_state();
+        self.busy_until_ns = clock.now_ns();
     }
 
     /// Returns the state of a node that is allowed to tick. Either it is active, or it skips every
