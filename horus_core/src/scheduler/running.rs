@@ -71,6 +71,8 @@ pub struct Running {
     /// The due times at which the main thread runs its nodes. They follow at the scheduler's main
     /// rate.
     timeline: Timeline,
+    /// True once [`Self::run_for`] was called, which begins the due times.
+    has_run: bool,
     /// The time, in nanoseconds, at which the main thread has to apply pending commands to its
     /// nodes again.
     next_poll_ns: u64,
@@ -165,6 +167,7 @@ impl Running {
             resync_at_ns: begin_ns.saturating_add(CLOCK_RESYNC_PERIOD_NS),
             clock,
             timeline: Timeline::new(begin_ns, main_rate),
+            has_run: false,
             next_poll_ns: 0,
             workers: Workers::default(),
             supervisor: Some(supervisor),
@@ -276,26 +279,16 @@ impl Running {
     }
 
     /// Runs the nodes until `time` has passed, or until a node, a [`Handle`], a command or a signal
-    /// stops the run.
+    /// stops the run. If `time` is zero, applies commands and runs no tick.
+    ///
+    /// The due times of the nodes of the main thread follow from the first call, which begins with
+    /// a tick. Between two calls, they go on: if some have passed, the call begins with a tick that
+    /// is late for the first of them, and the others count as skipped ticks.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`Self::tick_once`].
     pub fn run_for(&mut self, time: Duration) -> Result<(), RunError> {
-        let now_ns = self.clock.resync();
-        self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
-        self.continue_for(time)
-    }
-
-    /// Does the same as [`Self::run_for`], except that due times which have passed since the last
-    /// call are not left out: the nodes tick late for the first one, and count the others as
-    /// skipped. For callers that divide one run into several calls.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Self::tick_once`].
-    #[doc(hidden)]
-    pub fn continue_for(&mut self, time: Duration) -> Result<(), RunError> {
         self.run_rounds(time);
         if self.shared.is_stopping() {
             self.end_if_failed()
@@ -308,17 +301,21 @@ impl Running {
         let _marked = ThreadNodesGuard::register(&self.workers.main);
         let mut now_ns = self.clock.resync();
         let end_ns = now_ns.saturating_add(saturating_nanos(time));
+        if !std::mem::replace(&mut self.has_run, true) {
+            self.timeline = self.timeline.starting_at(now_ns);
+        }
         while !self.shared.is_stopping() {
             now_ns = self.clock.resync();
             self.poll_commands(now_ns);
-            if now_ns >= end_ns {
-                return;
-            }
             let due_ns = if self.workers.main.is_empty() {
                 end_ns
             } else {
                 self.timeline.due_ns()
             };
+            // WHY not only the first: a wake may be late, and the last due time is no exception.
+            if now_ns >= end_ns && (due_ns >= end_ns || time.is_zero()) {
+                return;
+            }
             if now_ns < due_ns.min(end_ns) {
                 let Self {
                     workers,

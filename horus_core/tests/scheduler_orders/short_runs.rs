@@ -1,9 +1,12 @@
-//! Commands to nodes of the main thread, if the next due time is far away.
+//! Nodes of the main thread in short calls of `run_for`: commands are applied although the next due
+//! time is far away, and each due time has a tick or counts as skipped.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use horus_core::actor::{self, Actor};
-use horus_core::scheduler::{Health, NodeResult, Rate, Running, Scheduler};
+use horus_core::prelude::Context;
+use horus_core::scheduler::{Health, Hertz, NodeResult, Rate, Running, Scheduler};
 
 use super::executors::until;
 use super::private::Private;
@@ -65,4 +68,44 @@ fn commands_are_applied_while_actors_of_the_main_thread_always_have_messages() {
     pause_and_resume(scheduler, |running| {
         running.run_for(Duration::from_millis(50)).unwrap();
     });
+}
+
+/// Each due time comes while the program does its own work.
+#[test]
+fn due_times_between_two_short_runs_are_late_or_skipped_and_never_lost() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    scheduler.main_rate(10.hz()).unwrap();
+    scheduler
+        .node("main")
+        .build(|_: &mut Context<'_>| {})
+        .unwrap();
+    let mut running = scheduler.start().unwrap();
+    let period = Duration::from_millis(100);
+    let begin = Instant::now();
+    let mut wake = begin + period / 2;
+    for _ in 0..12 {
+        thread::sleep(wake.saturating_duration_since(Instant::now()));
+        running.run_for(Duration::from_millis(10)).unwrap();
+        wake += period;
+    }
+    let metrics = running.handle().metrics("main").unwrap();
+    running.finish().unwrap();
+    assert!(metrics.ticks > 0, "{metrics:?}");
+    // The first due time is that of the start.
+    assert!(metrics.ticks + metrics.skipped_ticks >= 12, "{metrics:?}");
+}
+
+/// The whole run is shorter than the period.
+#[test]
+fn a_run_that_is_shorter_than_a_period_begins_with_a_tick() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    scheduler.main_rate(1.hz()).unwrap();
+    scheduler
+        .node("main")
+        .build(|_: &mut Context<'_>| {})
+        .unwrap();
+    let report = scheduler.run_for(Duration::from_millis(100)).unwrap();
+    assert_eq!(report.nodes[0].metrics.ticks, 1);
 }

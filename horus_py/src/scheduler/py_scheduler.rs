@@ -437,16 +437,13 @@ impl PyScheduler {
             return Err(run_over_error());
         };
         let _ticking = TickThreadGuard::new(py)?;
-        let mut run_slice: fn(&mut Running, Duration) -> Result<(), RunError> = Running::run_for;
         let interrupt = loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| {
                 left.min(SIGNAL_CHECK_INTERVAL)
             });
             // A node's failure is raised by `finish_run`.
-            drop(run_detached(py, || run_slice(running, slice)));
-            // WHY: it counts due times that pass while this thread waits for the GIL.
-            run_slice = Running::continue_for;
+            drop(run_detached(py, || running.run_for(slice)));
             if let Err(error) = py.check_signals() {
                 this.handle.stop();
                 break Some(error);

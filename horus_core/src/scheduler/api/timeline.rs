@@ -69,6 +69,13 @@ impl Timeline {
         self
     }
 
+    /// Returns due times with the same period, of which the first is `first_ns`.
+    #[must_use]
+    pub const fn starting_at(mut self, first_ns: u64) -> Self {
+        (self.due_ns, self.remainder) = (first_ns, 0);
+        self
+    }
+
     const fn advance_one_period(&mut self) {
         self.due_ns = self.due_ns.saturating_add(self.whole_ns);
         self.remainder += self.rest;
