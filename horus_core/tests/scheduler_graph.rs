@@ -186,3 +186,28 @@ fn the_graph_has_every_endpoint_that_builders_know() {
     // All topics are in the given namespace.
     assert_eq!(private.topic_files().len(), 4);
 }
+
+/// ROS programs write the slash; the topic is the same without it.
+#[test]
+fn a_leading_slash_makes_no_other_topic() {
+    let nodes: [Described; 2] = [
+        ("reader", 0, &["scan"], &[]),
+        ("writer", 0, &[], &["/scan"]),
+    ];
+    for is_simulated in [false, true] {
+        assert_eq!(turns(&nodes, is_simulated), ["writer", "reader"]);
+    }
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    let idle = |_: &mut Context<'_>| {};
+    let scan = private.subscriber::<LaserScan>("/scan", Qos::sensor_data());
+    let reader = scheduler.node("reader").on(&scan).reads_topic("/map");
+    reader.build(idle).unwrap();
+    let mut writer = scheduler.node("writer").writes_topic("scan");
+    let _map = writer.publisher::<LaserScan>("map").unwrap();
+    writer.build(idle).unwrap();
+    let graph = scheduler.graph();
+    assert_eq!(graph.nodes()[0].reads, ["map", "scan"]);
+    assert_eq!(graph.nodes()[1].writes, ["map", "scan"]);
+    assert!(graph.findings().is_empty(), "{:?}", graph.findings());
+}

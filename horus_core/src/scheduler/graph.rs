@@ -21,9 +21,9 @@ pub struct GraphNode {
     pub order: i32,
     /// The node's rate; `None` if the node has none.
     pub rate: Option<Rate>,
-    /// The topics from which the node receives.
+    /// The topics from which the node receives, without a leading slash.
     pub reads: Vec<String>,
-    /// The topics on which the node publishes.
+    /// The topics on which the node publishes, without a leading slash.
     pub writes: Vec<String>,
 }
 
