@@ -1,5 +1,5 @@
 //! Commands and events while the supervisor is busy: those that are overwritten meanwhile are
-//! reported.
+//! reported, and a scheduler that has just started is not taken for the one before it.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
-use horus_core::scheduler::{Health, Hertz, RemoteScheduler};
+use horus_core::scheduler::{Health, Hertz, RemoteScheduler, schedulers};
 
 use super::executors::{LONG, until};
 use super::private::Private;
@@ -124,4 +124,36 @@ fn events_that_were_overwritten_are_reported_and_the_status_is_right() {
     let lost: usize = text.split_once(' ').unwrap().0.parse().unwrap();
     // Ticks of a busy machine may have been late, too.
     assert!(lost > 0 && of_node + lost >= 401, "{of_node}: {text}");
+}
+
+/// The supervisor has not finished its first round.
+#[test]
+fn a_scheduler_that_has_just_started_accepts_commands() {
+    let private = Private::new();
+    let idle = |_: &mut Context<'_>| {};
+    let mut scheduler = private.scheduler();
+    scheduler.name("robot");
+    scheduler.node("n").rate(100.hz()).build(idle).unwrap();
+    scheduler.run_for(Duration::from_millis(20)).unwrap();
+    let mut scheduler = private.scheduler();
+    scheduler.name("robot");
+    let busy = Busy::new(&mut scheduler);
+    scheduler.node("n").rate(100.hz()).build(idle).unwrap();
+    scheduler.node("new").rate(100.hz()).build(idle).unwrap();
+    let running = scheduler.start().unwrap();
+    busy.begun.recv_timeout(LONG).unwrap();
+    let info = schedulers(private.namespace()).unwrap().remove(0);
+    assert_eq!((info.nodes.len(), info.is_alive), (2, true));
+    let mut remote = RemoteScheduler::open(private.namespace(), "robot").unwrap();
+    for node in ["n", "new"] {
+        remote.pause(node).unwrap();
+    }
+    busy.end();
+    let handle = running.handle();
+    for node in ["n", "new"] {
+        until("it is paused", || {
+            handle.metrics(node).unwrap().health == Health::Paused
+        });
+    }
+    running.finish().unwrap();
 }

@@ -83,11 +83,16 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Records the start of the run, and applies an emergency stop that has already begun. Called
-    /// before any node is initialised.
+    /// Records the start of the run, applies an emergency stop that has already begun, and
+    /// publishes the status. Called before any node is initialised.
+    ///
+    /// WHY the status: the last one that other processes find is that of the previous run, whose
+    /// nodes have ended.
     pub(crate) fn record_start(&mut self) {
         self.record_event(NodeEvent::SCHEDULER_STARTED, "", 0, self.endpoints.name());
-        self.poll_emergency_stop(Clock::kernel().now_ns());
+        let now_ns = Clock::kernel().now_ns();
+        self.poll_emergency_stop(now_ns);
+        self.publish_status(now_ns);
     }
 
     /// Watches the nodes, applies commands and publishes the status, until all nodes have been shut
