@@ -1,4 +1,9 @@
-//! A node that cannot be called in an emergency stop, because it was lost in a swap.
+//! Nodes that cannot be called in an emergency stop: one that was lost in a swap, and one whose
+//! `init` has failed.
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
@@ -6,7 +11,7 @@ use horus_core::scheduler::{FailurePolicy, Health, Hertz};
 
 use super::executors::{LONG, Recorded, until};
 use super::private::Private;
-use super::{Calls, Motor, engage};
+use super::{Calls, Motor, SlowInit, engage};
 
 /// Waits for the event that names the nodes that are not safe, and returns its text.
 fn text_of_unsafe(recorded: &Recorded) -> String {
@@ -41,4 +46,43 @@ fn a_node_that_was_lost_in_a_swap_does_not_count_as_safe() {
     running.finish().unwrap();
     assert_eq!(recorded.count("motor", NodeEvent::SAFE_STATE_ENTERED), 0);
     assert_eq!(calls.of("motor"), [""; 0]);
+}
+
+/// A node whose `init` fails.
+struct FailedInit;
+
+impl Node for FailedInit {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Err("on purpose".into())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
+/// The stop comes while a later node is in its `init`.
+#[test]
+fn a_node_that_waits_for_its_restart_is_not_reported_in_an_emergency_stop() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let restart = FailurePolicy::Restart {
+        max: 5,
+        backoff: LONG,
+    };
+    let node = scheduler.node("waits").rate(100.hz());
+    node.failure_policy(restart).build(FailedInit).unwrap();
+    let (begin, begun) = channel();
+    let (end, is_over) = channel();
+    let slow = SlowInit(begin, is_over);
+    scheduler.node("slow").order(1).build(slow).unwrap();
+    let starting = thread::spawn(|| scheduler.start().unwrap());
+    begun.recv_timeout(LONG).unwrap();
+    engage(&private);
+    let text = text_of_unsafe(&recorded);
+    assert_eq!(text, "1 of 2 nodes are not in their safe state: slow");
+    drop(end);
+    let mut running = starting.join().unwrap();
+    running.run_for(Duration::from_millis(1)).unwrap();
+    running.finish().unwrap();
 }

@@ -133,6 +133,8 @@ impl Runner {
             self.leave_safe_state();
         }
         self.busy_until_ns = clock.now_ns();
+        // WHY again: a node that waits for its restart is safe without a call of its methods.
+        self.publish_health();
     }
 
     /// Returns true if an emergency stop, or its end, was not applied to the node yet. Calls no
