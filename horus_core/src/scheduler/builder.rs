@@ -70,7 +70,7 @@ impl<'a> NodeBuilder<'a> {
     }
 
     /// Runs the node at this rate, on its own thread. Sets the default budget to 80 % of the
-    /// period, and the default deadline to 95 %.
+    /// period, but to no more than the deadline and the watchdog, and the default deadline to 95 %.
     pub fn rate(mut self, rate: Rate) -> Self {
         self.spec.rate = Some(rate);
         self

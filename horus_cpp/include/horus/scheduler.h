@@ -142,7 +142,8 @@ typedef struct horus_node_options {
     int32_t order;          /* nodes on one thread: smaller ones tick first */
     double rate_hz;         /* rate on a thread of its own; implies budget and deadline */
     double at_most_hz;      /* the highest rate of a node that topics wake */
-    uint64_t budget_ns;     /* the longest duration of a tick; 0: 80 % of the period */
+    uint64_t budget_ns;     /* the longest duration of a tick; 0: 80 % of the period, or the time
+                               of deadline_ns or watchdog_ns if that is shorter */
     uint64_t deadline_ns;   /* the latest end of a tick after it was due; 0: 95 % of the period */
     uint64_t watchdog_ns;   /* a longer tick counts as hung; 0: twice the budget */
     uint64_t miss_if_sooner_than_ns; /* a tick that starts sooner after the last start runs, but is

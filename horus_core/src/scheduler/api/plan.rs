@@ -259,9 +259,11 @@ impl NodeSpec {
         let deadline = self
             .deadline
             .or_else(|| part(DEFAULT_DEADLINE_PERCENT_OF_PERIOD));
-        // WHY the minimum: a tick that may take longer than its deadline would be late.
+        // WHY the minimum: a tick that may take longer than its deadline would be late, and one
+        // that may take longer than its watchdog would be stuck.
+        let limits = [deadline, self.watchdog];
         let budget = part(DEFAULT_BUDGET_PERCENT_OF_PERIOD)
-            .map(|budget| budget.min(deadline.unwrap_or(budget)));
+            .map(|budget| limits.into_iter().flatten().fold(budget, Duration::min));
         Ok(NodePlan {
             class,
             rate,

@@ -155,8 +155,9 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no such node, if it has no rate, or if the node's budget,
-    /// deadline or watchdog does not fit the new rate.
+    /// Returns an error if there is no such node, if it has no rate, or if the budget or the
+    /// deadline that its builder has set does not fit the new rate. A budget that follows from the
+    /// rate is never longer than the node's deadline and watchdog.
     pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), CommandError> {
         let mut node_entries = self.shared.node_entries();
         let entry = find_node_entry(&node_entries, node)?;

@@ -51,6 +51,23 @@ fn a_rate_implies_a_thread_a_budget_and_a_deadline() {
     assert_eq!(one(spec("log")).unwrap().class, NodeClass::BestEffort);
 }
 
+/// Otherwise a tick within its budget could be stuck.
+#[test]
+fn a_default_budget_is_no_longer_than_the_watchdog_at_any_rate() {
+    for (hz, budget) in [
+        (10, ms(5)),
+        (100, ms(5)),
+        (1000, Some(Duration::from_micros(800))),
+    ] {
+        let plan = one(NodeSpec {
+            rate: Some(hz.hz()),
+            watchdog: ms(5),
+            ..spec("n")
+        });
+        assert_eq!(plan.unwrap().budget, budget, "{hz} Hz");
+    }
+}
+
 #[test]
 fn contradictions_are_refused_with_the_reason() {
     let rate = Some(100.hz());
