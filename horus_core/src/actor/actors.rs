@@ -323,11 +323,19 @@ impl<'a> SpawnOptions<'a> {
         let mut context = WorkerContext::without_mail_wait(&group.clock());
         // WHY three: a thing more than `init` and the watch of a parent, so that the actor is
         // asleep afterwards.
-        match task.run(group, &mut context, 3) {
-            ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => {
-                group.inject(task)
-            }
-            ActivationOutcome::Slept | ActivationOutcome::Ended => {}
+        let woken = match task.run(group, &mut context, 3) {
+            ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => Some(task),
+            ActivationOutcome::Slept | ActivationOutcome::Ended => None,
+        };
+        let is_spawned = context.init_error.is_none() && !context.is_refused;
+        if is_spawned && let Some(state) = safe_state {
+            let label = self.label.map(str::to_owned);
+            group.emergency_stop.add(address.control(), state, label);
+        }
+        // WHY after `add`: in an emergency stop, a worker that visits the actor before would take
+        // it for safe.
+        if let Some(task) = woken {
+            group.inject(task);
         }
         if let Some(cause) = context.init_error {
             return Err(SpawnError::Init {
@@ -337,10 +345,6 @@ impl<'a> SpawnOptions<'a> {
         }
         if context.is_refused {
             return Err(closed());
-        }
-        if let Some(state) = safe_state {
-            let label = self.label.map(str::to_owned);
-            group.emergency_stop.add(address.control(), state, label);
         }
         Ok(Address::from_heap(address))
     }

@@ -1,0 +1,222 @@
+//! What actors leave behind: the calls that they get at the end of groups and runs, their timers,
+//! and the values that are dropped with them.
+
+use horus_testing as _;
+
+mod executors;
+mod private;
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use executors::{LONG, until};
+use horus_core::actor::{
+    Actor, Actors, Address, AskError, Context, MailboxKind, Reply, SpawnError,
+};
+use horus_core::message::EmergencyStop;
+use horus_core::scheduler::{
+    self, FailurePolicy, Hertz, Node, NodeResult, Scheduler, emergency_stop_publisher,
+};
+use private::Private;
+
+/// A time that does not pass during a test.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The calls that actors and nodes got, in their order.
+#[derive(Clone, Default)]
+struct Calls(Arc<Mutex<Vec<String>>>);
+
+impl Calls {
+    fn note(&self, call: &str, name: &str) {
+        self.0.lock().unwrap().push(format!("{call} {name}"));
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn has(&self, call: &str) -> bool {
+        self.all().iter().any(|one| one == call)
+    }
+
+    /// Returns the calls that begin with `call`.
+    fn of(&self, call: &str) -> Vec<String> {
+        let mut all = self.all();
+        all.retain(|one| one.starts_with(call));
+        all
+    }
+}
+
+/// Calls a function with the context of the actor that gets it.
+type Call = Box<dyn FnOnce(&mut Context<'_, Puppet>) -> NodeResult + Send>;
+
+enum Order {
+    Call(Call),
+    Ask(Reply<u64>),
+    /// Holds a value until it is handled or dropped.
+    Hold(Box<dyn Any + Send>),
+}
+
+fn call(call: impl FnOnce(&mut Context<'_, Puppet>) -> NodeResult + Send + 'static) -> Order {
+    Order::Call(Box::new(call))
+}
+
+/// An actor that does as it is told, and notes what is called.
+struct Puppet {
+    name: String,
+    calls: Calls,
+    init: Option<Call>,
+    shutdown: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Puppet {
+    fn new(name: &str, calls: &Calls) -> Self {
+        Self {
+            name: name.to_owned(),
+            calls: calls.clone(),
+            init: None,
+            shutdown: None,
+        }
+    }
+
+    fn with_init(
+        mut self,
+        init: impl FnOnce(&mut Context<'_, Self>) -> NodeResult + Send + 'static,
+    ) -> Self {
+        self.init = Some(Box::new(init));
+        self
+    }
+}
+
+impl Actor for Puppet {
+    type Message = Order;
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        self.calls.note("init", &self.name);
+        self.init.take().map_or(Ok(()), |init| init(context))
+    }
+
+    fn handle(&mut self, order: Order, context: &mut Context<'_, Self>) -> NodeResult {
+        match order {
+            Order::Call(call) => return call(context),
+            Order::Ask(reply) => reply.send(1),
+            Order::Hold(held) => drop(held),
+        }
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.calls.note("safe", &self.name);
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.calls.note("shutdown", &self.name);
+        if let Some(shutdown) = self.shutdown.take() {
+            shutdown();
+        }
+        Ok(())
+    }
+}
+
+/// Ends the actor that gets it.
+fn stop(context: &mut Context<'_, Puppet>) -> NodeResult {
+    context.stop();
+    Ok(())
+}
+
+fn group(threads: usize) -> (Scheduler, Actors, Private) {
+    let (mut scheduler, private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(threads).build().unwrap();
+    (scheduler, actors, private)
+}
+
+fn engage(private: &Private) {
+    let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
+    stop.send(EmergencyStop::engage("test", "on purpose"))
+        .unwrap();
+}
+
+/// Waits until the group has been stopped, so that nobody joins it any more.
+fn until_stopped(actors: &Actors) {
+    until("the group is stopped", || {
+        actors.inbox::<()>(MailboxKind::unbounded()).is_err()
+    });
+}
+
+/// Waits until the actor has handled what was sent to it before.
+fn until_handled(address: &Address<Order>) {
+    let answer = address.ask(Order::Ask).unwrap();
+    assert_eq!(answer.wait(LONG).unwrap(), 1);
+}
+
+/// Lets an actor block; returns the end whose drop lets it go on, and the name of its thread.
+fn block(actor: &Address<Order>) -> (mpsc::Sender<()>, String) {
+    let (release, released) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel();
+    let wait = move |_: &mut Context<'_, Puppet>| -> NodeResult {
+        begins.send(thread::current().name().unwrap_or_default().to_owned())?;
+        assert!(released.recv().is_err());
+        Ok(())
+    };
+    actor.tell(call(wait)).unwrap();
+    (release, begun.recv_timeout(LONG).unwrap())
+}
+
+/// Lets an actor block on the second of the two threads of its group. The first one applies the
+/// commands to the group.
+fn block_on_second_thread(actors: &Actors, actor: &Address<Order>) -> mpsc::Sender<()> {
+    let spare = || {
+        let spare = actors.spawn(Puppet::new("spare", &Calls::default()));
+        block(&spare.unwrap())
+    };
+    let (mut first, name) = spare();
+    if name == "fleet 1" {
+        let other = spare();
+        drop(std::mem::replace(&mut first, other.0));
+    }
+    let (release, name) = block(actor);
+    assert_eq!(name, "fleet 1");
+    release
+}
+
+/// An actor that keeps itself alive by a timer, so that it is awake after its `init`.
+struct Ticking(Calls);
+
+impl Actor for Ticking {
+    type Message = ();
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        context.tell_every(HOUR, || ());
+        Ok(())
+    }
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.note("safe", "ticking");
+    }
+}
+
+/// A worker may visit a new actor before its `spawn` has returned.
+#[test]
+fn actors_that_are_spawned_in_an_emergency_stop_enter_their_safe_state() {
+    const ACTORS: usize = 30_000;
+    let (scheduler, actors, private) = group(2);
+    let calls = Calls::default();
+    let spawn = || {
+        let options = actors.options().safe_state();
+        options.spawn(Ticking(calls.clone())).unwrap()
+    };
+    let first = spawn();
+    let running = scheduler.start().unwrap();
+    engage(&private);
+    until("the stop is engaged", || calls.has("safe ticking"));
+    let others: Vec<_> = (1..ACTORS).map(|_| spawn()).collect();
+    until("all are safe", || calls.all().len() == ACTORS);
+    drop((first, others));
+    running.finish().unwrap();
+}
