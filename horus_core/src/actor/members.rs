@@ -60,6 +60,16 @@ impl<H> NumberedMembers<H> {
         Some(handle)
     }
 
+    /// Returns copies of the handles of all actors, in the reverse order of spawning.
+    pub(crate) fn clone_all_reversed(&self) -> Vec<H>
+    where
+        H: Clone,
+    {
+        let chunks = self.chunks.values().rev();
+        let handles = chunks.flat_map(|chunk| chunk.handles.iter().rev().flatten());
+        handles.cloned().collect()
+    }
+
     /// Removes all actors, and returns their handles in the reverse order of spawning.
     pub(crate) fn take_all_reversed(&mut self) -> impl Iterator<Item = H> + use<H> {
         let chunks = std::mem::take(&mut self.chunks).into_values().rev();
@@ -87,6 +97,7 @@ mod tests {
         let left = (MEMBERS_PER_CHUNK..=count)
             .rev()
             .filter(|number| number % 3 != 0 || *number == count);
+        assert!(members.clone_all_reversed().into_iter().eq(left.clone()));
         assert!(members.take_all_reversed().eq(left));
         assert_eq!(members.remove(count), None);
     }

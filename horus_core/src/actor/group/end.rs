@@ -12,9 +12,10 @@ impl ActorGroup {
     /// Ends all actors, in the reverse order of their spawning.
     ///
     /// While threads run the actors, each actor ends on one of these threads, after it has handled
-    /// the messages in its mailbox. Otherwise the actors end on the calling thread, and their
-    /// messages are dropped. An actor whose handler has not returned is left to its thread, which
-    /// ends it later.
+    /// the messages in its mailbox, and stays a member until then: a second call, when the threads
+    /// have ended, ends those that are left. Otherwise the actors end on the calling thread, and
+    /// their messages are dropped. An actor whose handler has not returned is left to its thread,
+    /// which ends it later.
     pub(crate) fn end(&self) {
         match self.wrap_handlers() {
             Some(wrap_handlers) => wrap_handlers(&mut || self.end_all_actors()),
@@ -23,21 +24,33 @@ impl ActorGroup {
     }
 
     fn end_all_actors(&self) {
-        let handles = {
+        let are_threads_running = self.are_threads_running();
+        let handles: Vec<_> = {
             let mut roll = lock(&self.roll);
             roll.is_closed = true;
-            roll.members.take_all_reversed()
+            if are_threads_running {
+                roll.members.clone_all_reversed()
+            } else {
+                roll.members.take_all_reversed().collect()
+            }
         };
         self.registry.clear();
-        if self.are_threads_running() {
-            // WHY ignored: it has ended meanwhile.
-            handles.for_each(|handle| drop(handle.send(ControlMessage::End)));
+        if are_threads_running {
+            self.request_end_of_actors(handles);
         } else {
             self.end_actors_on_this_thread(handles);
         }
     }
 
-    fn end_actors_on_this_thread(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
+    /// Asks actors to end, each on a thread of the group.
+    fn request_end_of_actors(&self, handles: Vec<ControlHandle<Self>>) {
+        for handle in handles {
+            // WHY ignored: it has ended meanwhile.
+            let _ = handle.send(ControlMessage::End);
+        }
+    }
+
+    fn end_actors_on_this_thread(&self, handles: Vec<ControlHandle<Self>>) {
         let mut workers = {
             let mut workers = lock(&self.workers);
             // Relaxed: loaded under a lock that is taken after this, of the workers or the timers.
