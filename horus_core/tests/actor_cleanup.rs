@@ -287,3 +287,70 @@ fn actors_of_a_group_that_was_stopped_end_in_reverse_order() {
     let expected: Vec<_> = (0..PARENTS).rev().flat_map(family).collect();
     assert_eq!(calls.of("shutdown"), expected);
 }
+
+/// A node that fails when the flag is dropped, and is shut down before the group.
+struct Last(Calls, mpsc::Receiver<()>);
+
+impl Node for Last {
+    fn tick(&mut self, _: &mut scheduler::Context<'_>) -> NodeResult {
+        match self.1.try_recv() {
+            Err(mpsc::TryRecvError::Disconnected) => Err("on purpose".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.note("safe", "last");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.0.note("shutdown", "last");
+        Ok(())
+    }
+}
+
+/// The run ends after a failure or in an emergency stop, and only then a handler returns, on a
+/// thread that does not apply the commands to the group.
+#[test]
+fn an_actor_that_is_busy_at_the_end_is_safe_before_nodes_are_shut_down() {
+    for (is_stopped, fails) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (mut scheduler, private) = Private::alone();
+        let group = scheduler.actors("fleet").threads(2).order(1);
+        let actors = group.build().unwrap();
+        let (calls, (works, fault)) = (Calls::default(), mpsc::channel());
+        let last = scheduler.node("last").order(2).rate(100.hz());
+        last.build(Last(calls.clone(), fault)).unwrap();
+        let spawn = |name| {
+            let options = actors.options().safe_state();
+            options.spawn(Puppet::new(name, &calls)).unwrap()
+        };
+        let (wheel, brake) = (spawn("wheel"), spawn("brake"));
+        let running = scheduler.start().unwrap();
+        let release = block_on_second_thread(&actors, &wheel);
+        if is_stopped {
+            running.handle().stop_node("fleet").unwrap();
+            until_stopped(&actors);
+        }
+        if fails {
+            drop(works);
+            until("the run fails", || running.is_stopping());
+        } else {
+            engage(&private);
+            until("the others are safe", || calls.has("safe last"));
+            if !is_stopped {
+                until("the others are safe", || calls.has("safe brake"));
+            }
+            running.handle().stop();
+        }
+        drop(release);
+        assert_eq!(running.finish().is_err(), fails);
+        let all = calls.all();
+        let place = |call: &str| all.iter().position(|one| one == call);
+        let (safe, shutdown) = (place("safe wheel"), place("shutdown last"));
+        assert!(
+            safe.is_some() && safe < shutdown,
+            "stopped: {is_stopped}, fails: {fails}: {all:?}"
+        );
+        drop((wheel, brake));
+    }
+}

@@ -245,6 +245,12 @@ impl GroupEmergencyStop {
         self.failing.set(if is_failing { number } else { 0 });
     }
 
+    /// Returns true if the actors have to be in their safe state when their group ends: there is an
+    /// emergency stop, or a node has failed.
+    pub(crate) fn is_safe_state_wanted(&self) -> bool {
+        self.is_engaged() || self.failure_stop_number() != 0
+    }
+
     /// Returns a number other than 0 if the actors have to enter their safe state before they are
     /// shut down, else 0. The number is that of the emergency stop, if there is one.
     pub(super) fn failure_stop_number(&self) -> u64 {

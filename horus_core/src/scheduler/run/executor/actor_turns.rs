@@ -77,11 +77,17 @@ pub(crate) fn make_actors_safe(group: &ActorGroup) {
 
 /// Makes the actors that have a safe state enter it, and stay there until they end. Called because
 /// the run has failed, when no thread of the group runs actors any more. An actor whose handler has
-/// not returned is left out.
+/// not returned is left out. May be called again: an actor enters its safe state only once.
 pub(crate) fn make_actors_safe_before_end(group: &ActorGroup) {
-    let in_queues = group.begin_last_emergency_stop();
-    visit_actors(group, in_queues);
-    make_actors_safe(group);
+    let make_safe = || {
+        let in_queues = group.begin_last_emergency_stop();
+        visit_actors(group, in_queues);
+        make_actors_safe(group);
+    };
+    match group.wrap_handlers() {
+        Some(wrap_handlers) => wrap_handlers(&mut || make_safe()),
+        None => make_safe(),
+    }
 }
 
 /// Visits actors, so that those with a safe state enter it. None of them runs again until the

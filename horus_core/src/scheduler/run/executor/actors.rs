@@ -19,6 +19,7 @@ use crate::scheduler::run::commands::{CommandListener, NodeMode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
+use super::actor_turns;
 use super::real_time::pin_and_prioritise;
 use super::thread::{RunThread, WaitTime, spawn_thread};
 
@@ -180,6 +181,11 @@ impl ActorThreads {
             group.emergency_stop.set_run_failed();
         }
         group.set_threads_running(false);
+        // WHY here: an actor whose handler has just returned was visited by nobody, and the node of
+        // the group may have applied the emergency stop already.
+        if group.emergency_stop.is_safe_state_wanted() {
+            actor_turns::make_actors_safe_before_end(&group);
+        }
         group.publish_counts();
         let last_error = group.last_error();
         let Some(runner) = runner else {

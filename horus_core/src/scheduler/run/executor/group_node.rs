@@ -172,13 +172,10 @@ impl Node for GroupNode {
         if self.group.are_threads_running() {
             return;
         }
-        let make_safe = || {
-            if is_end {
-                actor_turns::make_actors_safe_before_end(&self.group);
-            } else {
-                actor_turns::make_actors_safe(&self.group);
-            }
-        };
+        if is_end {
+            return actor_turns::make_actors_safe_before_end(&self.group);
+        }
+        let make_safe = || actor_turns::make_actors_safe(&self.group);
         match self.group.wrap_handlers() {
             Some(wrap_handlers) => wrap_handlers(&mut || make_safe()),
             None => make_safe(),
