@@ -5,6 +5,8 @@ use horus_testing as _;
 
 mod executors;
 mod private;
+#[path = "actor_cleanup/timers.rs"]
+mod timers;
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, mpsc};

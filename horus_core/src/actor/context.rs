@@ -20,7 +20,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 /// address and its timers.
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn ActivationServices<A::Message>,
-    stash_and_children: &'a mut dyn StashAndChildren<A::Message>,
+    extras: &'a mut dyn ContextExtras<A::Message>,
     /// The generation of the actor: 0 at first, and another number after each restart and swap.
     /// Timers and children belong to the generation that started them.
     generation: u32,
@@ -47,8 +47,8 @@ pub(super) trait ActivationServices<M> {
 }
 
 /// The parts of an actor that its context can change: the stash, which holds the messages that were
-/// put aside, and the children.
-pub(super) trait StashAndChildren<M> {
+/// put aside, the children, and the list of the timers.
+pub(super) trait ContextExtras<M> {
     fn stash(&mut self, message: M, is_counted: bool);
 
     fn unstash_all(&mut self);
@@ -58,6 +58,9 @@ pub(super) trait StashAndChildren<M> {
 
     /// Removes the child with this number.
     fn remove_child(&mut self, number: u64);
+
+    /// Adds a timer that the actor has started in this generation.
+    fn add_timer(&mut self, generation: u32, timer: Timer);
 }
 
 impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> {
@@ -143,13 +146,13 @@ impl<M: Send + 'static, F> Drop for TimerSender<M, F> {
 impl<'a, A: Actor> Context<'a, A> {
     pub(super) fn new(
         services: &'a mut dyn ActivationServices<A::Message>,
-        stash_and_children: &'a mut dyn StashAndChildren<A::Message>,
+        extras: &'a mut dyn ContextExtras<A::Message>,
         generation: u32,
         stop: &'a mut bool,
     ) -> Self {
         Self {
             services,
-            stash_and_children,
+            extras,
             generation,
             stop,
         }
@@ -211,7 +214,7 @@ impl<'a, A: Actor> Context<'a, A> {
     pub(super) fn adopt<M: Send + 'static>(&mut self, child: Address<M>) -> (u64, ActorWatch) {
         let watched = child.clone();
         let added = Child::new(child.control_handle(), self.generation, child);
-        let number = self.stash_and_children.add_child(added);
+        let number = self.extras.add_child(added);
         let watch = self.make_watch(&watched, Watcher::Parent, move |down| {
             ControlMessage::ChildDown(Box::new(ChildEnd { number, down }))
         });
@@ -220,7 +223,7 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Removes a child that could not be initialised.
     pub(super) fn disown(&mut self, number: u64) {
-        self.stash_and_children.remove_child(number);
+        self.extras.remove_child(number);
     }
 
     /// Puts a message aside until [`Self::unstash_all`] is called. If it is the message that is
@@ -228,14 +231,14 @@ impl<'a, A: Actor> Context<'a, A> {
     /// aside when the actor ends counts as undelivered.
     pub fn stash(&mut self, message: A::Message) {
         let is_counted = self.services.keep_message_counted();
-        self.stash_and_children.stash(message, is_counted);
+        self.extras.stash(message, is_counted);
     }
 
     /// Makes this actor handle all messages that it has put aside. They are handled after the
     /// present handler, in their order, before all other messages. A restart of the actor does the
     /// same.
     pub fn unstash_all(&mut self) {
-        self.stash_and_children.unstash_all();
+        self.extras.unstash_all();
     }
 
     /// Sends `message` to this actor after `delay`, even if the mailbox is then full. The timer
@@ -277,6 +280,7 @@ impl<'a, A: Actor> Context<'a, A> {
         let send = Box::new(move |timer| sender.send(timer));
         let pending = PendingTimer::new((delay_ns, period_ns), send).of_actor(id);
         let timer = pending.timer();
+        self.extras.add_timer(self.generation, timer.clone());
         let at_ns = self.now_ns().saturating_add(delay_ns);
         self.services.group().start_timer(at_ns, pending);
         timer

@@ -4,13 +4,15 @@ use crate::actor::actor_safe_state::ActorSafeState;
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::children::{Child, Children};
-use crate::actor::context::StashAndChildren;
+use crate::actor::context::ContextExtras;
+use crate::actor::started_timers::StartedTimers;
 use crate::actor::stash::Stash;
 use crate::actor::swap::SwapTrial;
+use crate::actor::timer::Timer;
 use crate::actor::watch::ActorWatch;
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
 
-/// The rarely used parts of an actor, such as its children and its failure policy.
+/// The rarely used parts of an actor, such as its children, its timers and its failure policy.
 pub(super) struct ActorExtras<A: Actor> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
     /// The policy that decides what follows a failure; `None` if the actor ends when it fails.
@@ -31,6 +33,7 @@ pub(super) struct ActorExtras<A: Actor> {
     /// safe state.
     pub(super) safe: Option<ActorSafeState>,
     pub(super) children: Children,
+    pub(super) timers: StartedTimers,
     /// An address of this actor, held while the actor waits for its children to end. It keeps the
     /// actor alive for that time.
     pub(super) own: Option<Address<A::Message>>,
@@ -49,13 +52,14 @@ impl<A: Actor> Default for ActorExtras<A> {
             trial: None,
             safe: None,
             children: Children::default(),
+            timers: StartedTimers::default(),
             own: None,
             stash: Stash::default(),
         }
     }
 }
 
-impl<A: Actor> StashAndChildren<A::Message> for Option<Box<ActorExtras<A>>> {
+impl<A: Actor> ContextExtras<A::Message> for Option<Box<ActorExtras<A>>> {
     fn stash(&mut self, message: A::Message, is_counted: bool) {
         self.get_or_insert_default()
             .stash
@@ -76,5 +80,9 @@ impl<A: Actor> StashAndChildren<A::Message> for Option<Box<ActorExtras<A>>> {
         if let Some(extras) = self {
             extras.children.remove(number);
         }
+    }
+
+    fn add_timer(&mut self, generation: u32, timer: Timer) {
+        self.get_or_insert_default().timers.add(generation, timer);
     }
 }

@@ -343,6 +343,8 @@ impl<A: Actor> HostedActor<A> {
                 }
                 self.state = HostedState::Ending;
                 extras.children.request_end_of_all();
+                // WHY: it handles no message any more.
+                extras.timers.cancel_all();
                 flow = Flow::Continue;
             }
             if !extras.stash.has_ready_event() {
@@ -492,6 +494,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         group.record_drop_panics(end.panics);
         let mut end = *end;
         if let Some(extras) = &mut self.extras {
+            extras.timers.cancel_all();
             for kept in extras.stash.take_all() {
                 let kept = match kept {
                     (Event::Control(ControlMessage::Watch(watch)), _) => {

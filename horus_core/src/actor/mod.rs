@@ -94,6 +94,7 @@ mod mailbox;
 mod members;
 mod registry;
 mod spawning;
+mod started_timers;
 mod stash;
 mod swap;
 mod timer;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use horus_shm::internals::sync::Word;
 
 /// A handle of a timer. Dropping the handle does not stop the timer, which continues until its
-/// actor ends.
+/// actor ends or restarts, or a swap that replaces the actor is final. The timer is then cancelled.
 #[derive(Clone)]
 pub struct Timer(Arc<TimerState>);
 
@@ -64,6 +64,12 @@ impl Timer {
     pub fn is_cancelled(&self) -> bool {
         // Relaxed: as above.
         self.0.cancelled.get() != 0
+    }
+
+    /// Returns true if the timer was cancelled, or if this is its only handle and it sends no more
+    /// messages.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_cancelled() || Arc::strong_count(&self.0) == 1
     }
 }
 

@@ -83,6 +83,10 @@ impl<A: Actor> HostedActor<A> {
         if std::mem::replace(&mut self.state, HostedState::Failed) == HostedState::Active {
             shut_down_actor(&mut self.actor, turn.group());
         }
+        // WHY before the restart: what they hold, such as a port, is free for the new actor.
+        if let Some(extras) = &mut self.extras {
+            extras.timers.cancel_all();
+        }
         turn.worker().resume_ns = at_ns;
         // WHY: without mail, nothing else would make the actor run after the pause.
         let is_sent = turn.control().send(ControlMessage::Restart).is_ok();

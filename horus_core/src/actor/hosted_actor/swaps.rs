@@ -49,7 +49,7 @@ impl<A: Actor> HostedActor<A> {
     pub(super) fn accept_swap(&mut self, group: &ActorGroup) {
         if let Some(trial) = self.take_swap_trial() {
             let old = trial.accept();
-            self.end_children(old.generation);
+            self.end_children_and_timers(old.generation);
             shut_down_version(old, group);
         }
     }
@@ -71,12 +71,15 @@ impl<A: Actor> HostedActor<A> {
     /// Ends the present generation of the actor, and returns to an earlier one.
     fn return_to_generation(&mut self, generation: u32) {
         let failed = std::mem::replace(&mut self.generation, generation);
-        self.end_children(failed);
+        self.end_children_and_timers(failed);
     }
 
-    fn end_children(&mut self, generation: u32) {
+    /// Tells the children that the actor has spawned in this generation to end, and cancels the
+    /// timers that it has started in it.
+    fn end_children_and_timers(&mut self, generation: u32) {
         if let Some(extras) = &mut self.extras {
             extras.children.end_and_forget_generation(generation);
+            extras.timers.cancel_generation(generation);
         }
     }
 
