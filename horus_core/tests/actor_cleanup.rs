@@ -356,3 +356,25 @@ fn an_actor_that_is_busy_at_the_end_is_safe_before_nodes_are_shut_down() {
         drop((wheel, brake));
     }
 }
+
+/// No thread would run an actor for which the `shutdown` of another one waits.
+#[test]
+fn a_shutdown_at_the_end_of_the_run_does_not_wait_for_another_actor() {
+    for threads in [0, 1] {
+        let (scheduler, actors, _private) = group(threads);
+        let calls = Calls::default();
+        let store = actors.spawn(Puppet::new("store", &calls)).unwrap();
+        let mut unit = Puppet::new("unit", &calls);
+        let (tells, told) = mpsc::channel();
+        unit.shutdown = Some(Box::new(move || {
+            let answer = store.ask(Order::Ask).unwrap();
+            tells.send(answer.wait(Duration::from_millis(100))).unwrap();
+        }));
+        let unit = actors.spawn(unit).unwrap();
+        scheduler.start().unwrap().finish().unwrap();
+        let answer = told.try_recv().unwrap();
+        assert!(matches!(answer, Err(AskError::InHandler)), "{answer:?}");
+        assert_eq!(calls.of("shutdown"), ["shutdown unit", "shutdown store"]);
+        drop(unit);
+    }
+}

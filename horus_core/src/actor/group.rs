@@ -283,7 +283,10 @@ impl ActorGroup {
             PushOutcome::Waits => {}
             PushOutcome::ForThreads(task) => self.send_to_actor_thread(task),
             // It ends: no thread will run it.
-            PushOutcome::Over(task) => drop(task),
+            PushOutcome::Over(task) => {
+                let _marked = local::mark_thread_in_handler();
+                drop(task);
+            }
         }
     }
 

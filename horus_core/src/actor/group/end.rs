@@ -7,6 +7,7 @@ use horus_shm::internals::sync::Word;
 
 use super::timers::TimerEntry;
 use super::{ActorGroup, ControlMessage, Task, lock};
+use crate::actor::local;
 
 impl ActorGroup {
     /// Ends all actors, in the reverse order of their spawning.
@@ -51,6 +52,8 @@ impl ActorGroup {
     }
 
     fn end_actors_on_this_thread(&self, handles: Vec<ControlHandle<Self>>) {
+        // WHY: what a `shutdown` waits for would have to be done by this thread.
+        let _marked = local::mark_thread_in_handler();
         let mut workers = {
             let mut workers = lock(&self.workers);
             // Relaxed: loaded under a lock that is taken after this, of the workers or the timers.
@@ -102,6 +105,7 @@ impl ActorGroup {
     /// returned late.
     #[cold]
     pub(super) fn end_late_timers(&self) {
+        let _marked = local::mark_thread_in_handler();
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.inject(task),
@@ -116,6 +120,7 @@ impl ActorGroup {
     pub(super) fn end_late_task(&self, task: Task) {
         // WHY: as long as the group is being ended, its actors end in their order. After that, the
         // task comes back, and is dropped, which ends the actor.
+        let _marked = local::mark_thread_in_handler();
         drop(self.waiting.push_under_lock(task));
     }
 
@@ -131,6 +136,7 @@ impl ActorGroup {
             Vec::new()
         };
         drop(workers);
+        let _marked = local::mark_thread_in_handler();
         let mut tasks = HashMap::new();
         collect_tasks(&mut late, &mut tasks);
     }
