@@ -153,3 +153,37 @@ fn timers_of_a_version_that_was_rolled_back_hold_nothing() {
     }
     site.running.finish().unwrap();
 }
+
+#[test]
+fn the_function_of_a_timer_does_not_wait_for_another_actor() {
+    for threads in [0, 1] {
+        let (scheduler, actors, _private) = group(threads);
+        let calls = Calls::default();
+        let store = actors.spawn(Puppet::new("store", &calls)).unwrap();
+        let (tells, told) = mpsc::channel();
+        let unit = Puppet::new("unit", &calls).with_init(move |context| {
+            context.tell_every(Duration::from_millis(1), move || {
+                let answer = store.ask(Order::Ask).unwrap();
+                let answer = answer.wait(Duration::from_millis(100));
+                // WHY ignored: the test needs only the first one.
+                let _ = tells.send(answer);
+                call(|_| Ok(()))
+            });
+            Ok(())
+        });
+        let unit = actors.spawn(unit).unwrap();
+        let mut running = scheduler.start().unwrap();
+        let mut answer = None;
+        until("the timer is due", || {
+            running.tick_once().unwrap();
+            answer = told.try_recv().ok();
+            answer.is_some()
+        });
+        assert!(
+            matches!(answer, Some(Err(AskError::InHandler))),
+            "{answer:?}"
+        );
+        running.finish().unwrap();
+        drop(unit);
+    }
+}

@@ -35,6 +35,8 @@ pub(crate) fn run_actors_with_messages(
         if group.is_paused() {
             break;
         }
+        // WHY before the timers: their functions must not wait, either.
+        let marked = local::mark_thread_in_handler();
         let is_due = now_ns >= group.timers.next_due_ns();
         let run = || group.run_due_timers(now_ns, group.worker_activity(0));
         let due = is_due.then(run).flatten();
@@ -45,7 +47,6 @@ pub(crate) fn run_actors_with_messages(
         group
             .worker_activity(0)
             .record_activation_begin(task.id(), now_ns);
-        let marked = local::mark_thread_in_handler();
         let ran = task.run(group, worker, MESSAGES_PER_ACTIVATION_MAX);
         drop(marked);
         group.worker_activity(0).record_activation_end();
