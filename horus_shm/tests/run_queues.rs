@@ -493,3 +493,30 @@ fn entries_that_meet_the_close_are_taken_once() {
         log.check(1);
     }
 }
+
+/// Two workers stay in a handler, each with a next entry. The worker that takes the first of these
+/// entries may do the same, so another one has to look for the second.
+#[test]
+fn the_next_entries_of_two_stalled_workers_are_taken() {
+    let log = Log::new(2);
+    let (_queues, mut workers) = RunQueues::<Handle>::new(4);
+    let mut stalled = workers.split_off(2);
+    for (number, worker) in stalled.iter_mut().enumerate() {
+        worker.begin_activation();
+        worker.push_next(log.job(number));
+    }
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        for worker in &mut workers {
+            scope.spawn(move || {
+                let now_ns = || begin.elapsed().as_nanos() as u64;
+                let outcome = worker.park(Duration::from_secs(20), now_ns, || false);
+                match outcome {
+                    ParkOutcome::Found(job) => job.run(),
+                    ParkOutcome::Search | ParkOutcome::Elapsed => panic!("nothing was found"),
+                }
+            });
+        }
+    });
+    log.check(1);
+}

@@ -394,6 +394,8 @@ impl<E: Entry> Worker<E> {
             now = now_ns();
             if watches && let Some(entry) = self.find_stalled_entry(now) {
                 search::withdraw_sleeper(self.queues.group(), self.index, true);
+                // WHY: another worker may have stalled, too, and this one may be the next.
+                search::request_watcher(self.queues.group());
                 self.leave_search();
                 return ParkOutcome::Found(entry);
             }
