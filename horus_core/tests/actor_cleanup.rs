@@ -378,3 +378,21 @@ fn a_shutdown_at_the_end_of_the_run_does_not_wait_for_another_actor() {
         drop(unit);
     }
 }
+
+#[test]
+fn an_actor_whose_init_fails_after_it_has_spawned_a_child_is_not_shut_down() {
+    let (scheduler, actors, _private) = group(1);
+    let calls = Calls::default();
+    let its_calls = calls.clone();
+    let parent = Puppet::new("parent", &calls).with_init(move |context| {
+        context.spawn(Puppet::new("child", &its_calls))?;
+        Err("no device".into())
+    });
+    let error = actors.spawn(parent).unwrap_err();
+    assert!(matches!(error, SpawnError::Init { .. }), "{error}");
+    assert_eq!(actors.counters().alive, 1, "only the child is left");
+    let running = scheduler.start().unwrap();
+    until("the child has ended", || actors.counters().alive == 0);
+    running.finish().unwrap();
+    assert_eq!(calls.of("shutdown"), ["shutdown child"]);
+}

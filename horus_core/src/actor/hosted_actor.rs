@@ -326,7 +326,8 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Returns what the worker has to do after an event. An actor that is to end waits for its
-    /// children first, and unstashed messages are handled before other mail.
+    /// children first, unless it is not initialised. Unstashed messages are handled before other
+    /// mail.
     #[cold]
     fn finish_event(
         &mut self,
@@ -339,6 +340,11 @@ impl<A: Actor> HostedActor<A> {
             };
             if flow == Flow::Stop {
                 if extras.children.is_empty() {
+                    return flow;
+                }
+                // WHY without a wait: it has nothing to shut down after its children.
+                if matches!(self.state, HostedState::New | HostedState::Failed) {
+                    extras.children.end_and_forget_all();
                     return flow;
                 }
                 self.state = HostedState::Ending;
