@@ -396,3 +396,26 @@ fn an_actor_whose_init_fails_after_it_has_spawned_a_child_is_not_shut_down() {
     running.finish().unwrap();
     assert_eq!(calls.of("shutdown"), ["shutdown child"]);
 }
+
+/// A swap of the node of a group would end all actors.
+#[test]
+fn a_group_is_not_swapped() {
+    for threads in [0, 2] {
+        let (scheduler, actors, _private) = group(threads);
+        let calls = Calls::default();
+        let address = actors.spawn(Puppet::new("actor", &calls)).unwrap();
+        let mut running = scheduler.start().unwrap();
+        let handle = running.handle();
+        let (_works, fault) = mpsc::channel();
+        let plain = handle.swap("fleet", Last(calls.clone(), fault));
+        let by_functions = handle.swap_with("fleet", |last: Last| last, |last: Last| last);
+        for refused in [plain, by_functions] {
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains("'fleet' is a group of actors"), "{error}");
+        }
+        running.tick_once().unwrap();
+        until_handled(&address);
+        running.finish().unwrap();
+        assert_eq!(calls.all(), ["init actor", "shutdown actor"]);
+    }
+}

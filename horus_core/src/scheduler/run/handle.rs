@@ -55,6 +55,15 @@ pub enum CommandError {
         /// The name of the node that topics wake.
         node: String,
     },
+    /// The node is a group of actors. A replacement would end all of its actors.
+    #[error(
+        "'{node}' is a group of actors and cannot be replaced, which would end all of its actors: \
+         replace one of them by the `swap` of its address"
+    )]
+    IsGroup {
+        /// The name of the group.
+        node: String,
+    },
     /// The node cannot run with the setting that the command contains.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -205,7 +214,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name, and
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name,
+    /// [`CommandError::IsGroup`] if the name is that of a group of actors, and
     /// [`CommandError::WokenByTopics`] if topics wake the node. The returned [`Swap`] reports the
     /// outcome of the swap.
     pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, CommandError> {
@@ -259,9 +269,10 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name. The returned
-    /// [`Swap`] reports the outcome of the swap. If the type of the node is not `Old`, the swap is
-    /// rolled back.
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name, and
+    /// [`CommandError::IsGroup`] if the name is that of a group of actors. The returned [`Swap`]
+    /// reports the outcome of the swap. If the type of the node is not `Old`, the swap is rolled
+    /// back.
     pub fn swap_with<Old: Node, New: Node>(
         &self,
         node: &str,
@@ -272,6 +283,11 @@ impl Handle {
     }
 
     fn request_swap(&self, node: &str, pending_swap: PendingSwap) -> Result<Swap, CommandError> {
+        if self.with_node_entry(node, |entry| entry.spec.is_actors)? {
+            return Err(CommandError::IsGroup {
+                node: node.to_owned(),
+            });
+        }
         let swap = pending_swap.handle();
         let (untaken, metrics) = self.with_node_entry(node, |entry| {
             let replace = |wanted: &mut WantedState| match wanted.is_closed {
