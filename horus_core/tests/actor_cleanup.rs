@@ -419,3 +419,39 @@ fn a_group_is_not_swapped() {
         assert_eq!(calls.all(), ["init actor", "shutdown actor"]);
     }
 }
+
+/// An actor that pauses after a failure handles its mail, and ends with its group. It may fail
+/// again meanwhile.
+#[test]
+fn a_group_that_is_stopped_does_not_wait_for_the_pauses_of_its_actors() {
+    let skip = FailurePolicy::Skip {
+        max: 0,
+        cooldown: HOUR,
+    };
+    let restart = FailurePolicy::Restart {
+        max: 5,
+        backoff: HOUR,
+    };
+    for policy in [skip, restart] {
+        let (scheduler, actors, _private) = group(1);
+        let calls = Calls::default();
+        let its_calls = calls.clone();
+        let make = move || Puppet::new("actor", &its_calls);
+        let options = actors.options().on_failure(policy);
+        let address = options.spawn_with(make).unwrap();
+        let running = scheduler.start().unwrap();
+        let fail = || call(|_| Err("on purpose".into()));
+        address
+            .tell_all([fail(), fail(), call(|_| Ok(()))])
+            .unwrap();
+        until("it pauses", || actors.counters().failures == 1);
+        running.handle().stop_node("fleet").unwrap();
+        until("it has ended", || actors.counters().alive == 0);
+        let counters = actors.counters();
+        assert_eq!((counters.handled, counters.undelivered), (3, 0));
+        let shutdowns = calls.of("shutdown").len();
+        assert_eq!(shutdowns, calls.of("init").len(), "each is shut down");
+        running.finish().unwrap();
+        drop(address);
+    }
+}

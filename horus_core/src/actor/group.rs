@@ -146,6 +146,10 @@ impl heap::Group for ActorGroup {
 /// Maximum number of registered names that are searched for the name of an actor that failed.
 const SEARCHED_NAMES_MAX: usize = 4096;
 
+/// The longest pause of an actor after a failure in a group that is stopped, in nanoseconds. WHY
+/// not 0: an actor whose `init` fails again and again would keep a thread busy.
+const STOPPED_PAUSE_NS_MAX: u64 = 20_000_000;
+
 /// Returns the kind of the event of a failure.
 const fn failure_kind(is_panic: bool) -> u8 {
     if is_panic {
@@ -404,16 +408,29 @@ impl ActorGroup {
         }
     }
 
-    /// Suspends a failed actor. It is run again at the time `until_ns`.
+    /// Suspends a failed actor. It is run again at the time `until_ns`, or, if the group is
+    /// stopped, after [`STOPPED_PAUSE_NS_MAX`] at the latest.
     pub(crate) fn suspend_actor(&self, task: Task, until_ns: u64) {
+        let was_stopped = self.is_stopped();
+        let until_ns = if was_stopped {
+            let now_ns = self.clock().now_ns();
+            until_ns.min(now_ns.saturating_add(STOPPED_PAUSE_NS_MAX))
+        } else {
+            until_ns
+        };
         self.timers.add(until_ns, TimerEntry::Pause(task));
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
         // among the timers.
         if self.is_over.get() != 0 {
             self.end_late_timers();
-        } else if self.emergency_stop.is_engaged() {
+        } else if self.emergency_stop.is_engaged() || was_stopped != self.is_stopped() {
             self.end_pauses();
         }
+    }
+
+    /// Returns true if the group is stopped: its actors have been asked to end. Takes a lock.
+    fn is_stopped(&self) -> bool {
+        lock(&self.roll).is_closed
     }
 
     fn begin_emergency_stop(&self) {

@@ -49,6 +49,8 @@ impl ActorGroup {
             // WHY ignored: it has ended meanwhile.
             let _ = handle.send(ControlMessage::End);
         }
+        // WHY: the request would wait until the pauses are over.
+        self.end_pauses();
     }
 
     fn end_actors_on_this_thread(&self, handles: Vec<ControlHandle<Self>>) {

@@ -96,7 +96,7 @@ impl ActorGroup {
     }
 
     /// Ends the pauses of all actors that are suspended after a failure, so that they run at once.
-    /// WHY: an emergency stop has to reach these actors, too.
+    /// WHY: an emergency stop and the end of the group have to reach these actors, too.
     pub(super) fn end_pauses(&self) {
         for timed in self.timers.take_all() {
             match timed {
