@@ -496,3 +496,41 @@ fn a_group_has_to_be_there() {
     let outcome = scheduler.start();
     assert!(!matches!(outcome, Err(StartError::TooManyThreads { .. })));
 }
+
+/// Commands to a node on the threads of a group are applied also during an emergency stop.
+#[test]
+fn a_node_is_paused_and_stopped_in_an_emergency_stop() {
+    let private = Private::new();
+    let recorded = Recorded::default();
+    let mut scheduler = recorded.scheduler(&private);
+    scheduler.actors("fleet").threads(1).build().unwrap();
+    let commands = private.subscriber::<CmdVel>("commands", Qos::new());
+    let (sender, noted) = mpsc::channel();
+    let node = scheduler.node("driver").on(&commands);
+    let driver = Noted {
+        commands,
+        calls: sender,
+    };
+    node.on_group_threads("fleet").build(driver).unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let next = || noted.recv_timeout(LONG).unwrap();
+    assert_eq!(next(), "init");
+    let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
+    stop.send(EmergencyStop::engage("test", "on purpose"))
+        .unwrap();
+    assert_eq!(next(), "safe");
+    let entered = || recorded.count("fleet", NodeEvent::SAFE_STATE_ENTERED) > 0;
+    until("all are safe", entered);
+    handle.pause("driver").unwrap();
+    until("it is paused", || {
+        recorded.count("driver", NodeEvent::PAUSED) == 1
+    });
+    handle.resume("driver").unwrap();
+    until("it is resumed", || {
+        recorded.count("driver", NodeEvent::RESUMED) == 1
+    });
+    handle.stop_node("driver").unwrap();
+    assert_eq!(next(), "shutdown");
+    running.finish().unwrap();
+}

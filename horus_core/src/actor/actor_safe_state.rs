@@ -27,7 +27,7 @@ impl ActorSafeState {
         actor: &mut A,
         is_active: bool,
     ) -> Result<bool, String> {
-        if self.state.is_confirmed() {
+        if self.state.is_confirmed() && !A::APPLIES_COMMANDS {
             return Ok(true);
         }
         if is_active {

@@ -16,6 +16,11 @@ pub trait Actor: Send + Sized + 'static {
     #[doc(hidden)]
     const HAS_BATCHES: bool = false;
 
+    /// True if [`Self::is_safe_state`] applies commands. During an emergency stop it is then also
+    /// called after it has returned true, whenever a command has come.
+    #[doc(hidden)]
+    const APPLIES_COMMANDS: bool = false;
+
     /// Initialises the actor. The first call is made before the first message, on the thread that
     /// spawns the actor. After a restart, the thread that runs the actor calls this again.
     ///

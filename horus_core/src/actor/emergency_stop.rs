@@ -87,6 +87,10 @@ struct EmergencyStopState {
     held: Vec<Task>,
     /// The actors that are not in their safe state yet. A worker has to run each of them again.
     revisited: Vec<Task>,
+    /// Number of requests to visit the held actors again.
+    revisits: u64,
+    /// The value of `revisits` when the held actors were taken last.
+    taken_revisits: u64,
 }
 
 /// The number of actors of a group that have a safe state, and those of them that have not
@@ -168,14 +172,31 @@ impl GroupEmergencyStop {
         tasks
     }
 
+    /// Returns the number of requests to visit the held actors again. Call this before the visit of
+    /// an actor, and pass the number to [`Self::hold_task`].
+    pub(crate) fn revisit_number(&self) -> u64 {
+        self.lock().revisits
+    }
+
+    /// Requests that workers visit all held actors again, because one of them has got a command.
+    /// Does nothing without an emergency stop. Takes a lock.
+    pub(crate) fn revisit_held_actors(&self) {
+        let mut all = self.lock();
+        if all.is_engaged {
+            all.revisits += 1;
+        }
+    }
+
     /// Holds an actor until the emergency stop ends, or, if the actor is not safe yet, until it is
-    /// visited again. If there is no emergency stop, returns the actor.
-    pub(crate) fn hold_task(&self, task: Task, is_safe: bool) -> Option<Task> {
+    /// visited again. If there is no emergency stop, returns the actor. `revisit_number` is the
+    /// result of [`Self::revisit_number`] before the visit.
+    pub(crate) fn hold_task(&self, task: Task, is_safe: bool, revisit_number: u64) -> Option<Task> {
         let mut all = self.lock();
         if !all.is_engaged {
             return Some(task);
         }
-        let list = if is_safe {
+        // WHY also the number: the command may have come after the visit.
+        let list = if is_safe && revisit_number == all.revisits {
             &mut all.held
         } else {
             &mut all.revisited
@@ -184,10 +205,16 @@ impl GroupEmergencyStop {
         None
     }
 
-    /// Removes and returns the actors that are not in their safe state yet. The caller has to run
-    /// them again.
+    /// Removes and returns the actors that are not in their safe state yet, and, if a command has
+    /// come since the last call, all that are held. The caller has to visit them again.
     pub(crate) fn take_tasks_to_revisit(&self) -> Vec<Task> {
-        std::mem::take(&mut self.lock().revisited)
+        let mut all = self.lock();
+        let mut tasks = std::mem::take(&mut all.revisited);
+        let number = all.revisits;
+        if std::mem::replace(&mut all.taken_revisits, number) != number {
+            tasks.append(&mut all.held);
+        }
+        tasks
     }
 
     /// Returns how many actors have a safe state, and which of them have not confirmed it.

@@ -96,11 +96,13 @@ pub(crate) fn make_actors_safe_before_end(group: &ActorGroup) {
 fn visit_actors(group: &ActorGroup, tasks: impl IntoIterator<Item = Task>) {
     let mut worker = WorkerContext::new(&group.clock());
     for mut task in tasks {
+        let stop = &group.emergency_stop;
+        let revisit_number = stop.revisit_number();
         let marked = local::mark_thread_in_handler();
         task.visit(group, &mut worker);
         drop(marked);
         let is_safe = !std::mem::take(&mut worker.awaits_safe_state);
-        if let Some(task) = group.emergency_stop.hold_task(task, is_safe) {
+        if let Some(task) = stop.hold_task(task, is_safe, revisit_number) {
             group.inject(task);
         }
     }

@@ -323,10 +323,12 @@ impl<'a> ActorThread<'a> {
     }
 
     fn make_actor_safe(&mut self, mut task: Task) {
+        let stop = &self.group.emergency_stop;
+        let revisit_number = stop.revisit_number();
         self.context.begin_activation(self.now_ns);
         task.visit(self.group, &mut self.context);
         let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
-        if let Some(task) = self.group.emergency_stop.hold_task(task, is_safe) {
+        if let Some(task) = stop.hold_task(task, is_safe, revisit_number) {
             local::with_worker_of_this_thread(|local| local.worker.push(task));
         }
     }

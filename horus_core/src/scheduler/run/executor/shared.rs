@@ -94,6 +94,7 @@ impl SharedNodes {
         let (name, commands) = (runner.plan().name.clone(), Arc::clone(runner.commands()));
         let actor = NodeActor::new(runner, wake.watches().to_vec(), clock, shared);
         self.nodes.push((Arc::clone(&actor.slot), member));
+        let waker_group = Arc::clone(&group);
         let group = Actors::from_group(group);
         let options = group.options().mailbox(MailboxKind::latest()).safe_state();
         let slot = Arc::clone(&actor.slot);
@@ -102,7 +103,10 @@ impl SharedNodes {
             lock_runner(&slot).iter_mut().for_each(Runner::shut_down);
             return Vec::new();
         };
-        commands.set_listener(address.clone());
+        commands.set_listener(NodeWaker {
+            group: waker_group,
+            address: address.clone(),
+        });
         // WHY: a command may have come before.
         commands.wake();
         let topic = |watch: &Watch| WakingTopic::new(watch.clone(), address.clone());
@@ -137,10 +141,18 @@ impl SharedNodes {
     }
 }
 
-impl CommandListener for Address<()> {
+/// Wakes the actor of a node when a command has come.
+struct NodeWaker {
+    group: Arc<ActorGroup>,
+    address: Address<()>,
+}
+
+impl CommandListener for NodeWaker {
     fn wake(&self) {
         // WHY ignored: the actor keeps one wake, or the node is stopped.
-        let _ = self.tell(());
+        let _ = self.address.tell(());
+        // WHY: in an emergency stop, the actor is held, and the message does not wake it.
+        self.group.emergency_stop.revisit_held_actors();
     }
 }
 
@@ -245,6 +257,8 @@ impl NodeActor {
 impl Actor for NodeActor {
     type Message = ();
 
+    const APPLIES_COMMANDS: bool = true;
+
     fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
         if self.checks_inputs {
             context.tell_every(INPUT_CHECK_PERIOD, || ());
@@ -297,7 +311,7 @@ impl Actor for NodeActor {
     }
 
     /// Returns true if the node has reached its safe state. WHY this method applies commands again:
-    /// the emergency stop may reach the node later than its group.
+    /// the emergency stop may reach the node later than its group, and others come during it.
     fn is_safe_state(&self) -> bool {
         lock_runner(&self.slot).as_mut().is_none_or(|runner| {
             runner.poll_commands(&self.clock, self.clock.now_ns());
