@@ -192,13 +192,6 @@ fn an_actor_that_is_not_safe_in_time_is_reported() {
     site.send_stop(true);
     until("the busy one is safe", || busy.entered() == 1);
     assert_eq!(busy.handled(), 0, "mail waits");
-    // The stop hides the pause in the state, and nowhere else.
-    let is_paused = || {
-        let info = schedulers(site.private.namespace()).unwrap();
-        let mut nodes = info.iter().flat_map(|scheduler| &scheduler.nodes);
-        nodes.any(|node| node.state == NodeMetrics::STATE_SAFE && node.is_paused == 1)
-    };
-    until("its pause is published", is_paused);
     let failed = || site.recorded.of("fleet", NodeEvent::FAILED);
     until("it is reported", || !failed().is_empty());
     let text = failed()[0].text.as_str().to_owned();
@@ -212,6 +205,13 @@ fn an_actor_that_is_not_safe_in_time_is_reported() {
         entered.iter().any(is_safe)
     });
     assert_eq!((hung.entered(), stubborn.entered()), (1, 1), "each once");
+    // The stop hides the pause in the state, and nowhere else.
+    let is_paused = || {
+        let info = schedulers(site.private.namespace()).unwrap();
+        let mut nodes = info.iter().flat_map(|scheduler| &scheduler.nodes);
+        nodes.any(|node| node.state == NodeMetrics::STATE_SAFE && node.is_paused == 1)
+    };
+    until("its pause is published", is_paused);
     site.send_stop(false);
     handle.resume("fleet").unwrap();
     assert_eq!(answer.wait(LONG), Ok(1), "after the safe state");
@@ -265,7 +265,10 @@ fn a_stop_during_an_activation_reaches_an_actor_without_mail() {
     wheel.tell(Turn::Block(block)).unwrap();
     until("it blocks", || shown.handled() == 33);
     site.send_stop(true);
-    until("the stop is engaged", || site.health() == Health::Safe);
+    until("the stop is engaged", || {
+        site.recorded.count("", NodeEvent::EMERGENCY_STOP) == 1
+    });
+    assert_eq!(site.health(), Health::Active, "not safe yet");
     drop(release);
     until("it is safe", || shown.entered() == 1);
     site.send_stop(false);
@@ -311,7 +314,9 @@ fn a_stop_may_be_released_during_a_visit() {
     until("it is visited", || entered.load(Ordering::Relaxed));
     slow.tell(()).unwrap();
     site.send_stop(false);
-    until("the stop is over", || site.health() != Health::Safe);
+    until("the stop is over", || {
+        site.recorded.count("", NodeEvent::EMERGENCY_OVER) == 1
+    });
     drop(release);
     until("mail is handled", || handled.load(Ordering::Relaxed) == 1);
     site.running.finish().unwrap();
@@ -487,5 +492,38 @@ fn an_actor_whose_failure_is_fatal_enters_its_safe_state() {
             (1, 1),
             "{threads} threads, simulated: {is_simulated}"
         );
+    }
+}
+
+/// The state of a group is that of its actors: it is safe once all of them are.
+#[test]
+fn a_group_is_not_shown_as_safe_before_its_actors_are() {
+    for threads in [0, 1] {
+        let mut site = Site::new(threads);
+        let shown = Shown::default();
+        shown.is_stubborn.store(true, Ordering::Relaxed);
+        let options = site.actors.options().safe_state();
+        let _wheel = options.spawn(Wheel(shown.clone())).unwrap();
+        for round in 1..3 {
+            site.send_stop(true);
+            until("it is reported", || {
+                site.running.tick_once().unwrap();
+                site.recorded.count("fleet", NodeEvent::FAILED) == round
+            });
+            assert_eq!(shown.entered(), round);
+            assert_eq!(site.health(), Health::Active);
+            shown.is_stubborn.store(false, Ordering::Relaxed);
+            until("it is safe", || {
+                site.running.tick_once().unwrap();
+                site.health() == Health::Safe
+            });
+            site.send_stop(false);
+            until("the stop is over", || {
+                site.running.tick_once().unwrap();
+                site.health() == Health::Active
+            });
+            shown.is_stubborn.store(true, Ordering::Relaxed);
+        }
+        site.running.finish().unwrap();
     }
 }

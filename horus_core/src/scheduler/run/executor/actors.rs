@@ -77,9 +77,10 @@ impl CommandListener for Arc<ActorGroup> {
         let is_paused = mode == NodeMode::Pause;
         self.set_pause_and_emergency(is_paused, is_emergency);
         let health = match (is_emergency, is_paused) {
-            (true, _) => Health::Safe,
-            (false, true) => Health::Paused,
-            (false, false) => Health::Active,
+            // Otherwise the node of the group says later that all actors are safe.
+            (true, _) if self.emergency_stop.are_all_safe() => Health::Safe,
+            (_, true) => Health::Paused,
+            (_, false) => Health::Active,
         };
         self.set_health(health, is_paused, is_emergency);
     }

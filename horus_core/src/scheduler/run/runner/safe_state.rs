@@ -6,7 +6,6 @@ use horus_shm::clock::Clock;
 use super::Runner;
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::UserCall;
-use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::run::catch_panic::catch_panic;
 
 /// The progress of a node towards its safe state.
@@ -108,11 +107,8 @@ impl Runner {
     /// Returns true if nothing remains to be done for the safety of the node during an emergency
     /// stop.
     pub(super) fn counts_as_safe(&self) -> bool {
-        // WHY not for a group: the supervisor watches the safe states of its actors, one by one.
         // A node that is not initialised yet is safe, too: it has moved nothing.
-        self.safe_state == SafeState::Reached
-            || !self.is_initialised()
-            || self.plan.class == NodeClass::Actors
+        self.safe_state == SafeState::Reached || !self.is_initialised()
     }
 
     /// Applies an emergency stop to the node, or its end, but no other commands. Called while other
