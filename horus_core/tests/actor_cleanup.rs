@@ -455,3 +455,51 @@ fn a_group_that_is_stopped_does_not_wait_for_the_pauses_of_its_actors() {
         drop(address);
     }
 }
+
+/// An actor that sends a message in `enter_safe_state`, and then blocks there.
+struct Hanging {
+    other: Address<Order>,
+    begins: mpsc::Sender<()>,
+    released: mpsc::Receiver<()>,
+}
+
+impl Actor for Hanging {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        assert!(self.other.tell(call(|_| Ok(()))).is_ok());
+        self.begins.send(()).unwrap();
+        assert!(self.released.recv().is_err());
+    }
+}
+
+#[test]
+fn an_actor_whose_safe_state_hangs_is_named_and_keeps_no_other_one() {
+    for threads in [1, 2] {
+        let (scheduler, actors, private) = group(threads);
+        let calls = Calls::default();
+        let other = actors.spawn(Puppet::new("other", &calls)).unwrap();
+        let ((begins, begun), (release, released)) = (mpsc::channel(), mpsc::channel());
+        let hanging = Hanging {
+            other: other.clone(),
+            begins,
+            released,
+        };
+        let hanging = actors.options().safe_state().spawn(hanging).unwrap();
+        actors.register("hanging", &hanging).unwrap();
+        let running = scheduler.start().unwrap();
+        engage(&private);
+        begun.recv_timeout(LONG).unwrap();
+        let error = running.finish().unwrap_err().to_string();
+        assert!(error.contains("actor 'hanging'"), "{error}");
+        let counters = actors.counters();
+        assert_eq!((counters.alive, counters.undelivered), (1, 1));
+        assert_eq!(calls.all(), ["init other", "shutdown other"]);
+        drop(release);
+        until("it has ended", || actors.counters().alive == 0);
+    }
+}

@@ -99,7 +99,15 @@ fn visit_actors(group: &ActorGroup, tasks: impl IntoIterator<Item = Task>) {
         let stop = &group.emergency_stop;
         let revisit_number = stop.revisit_number();
         let marked = local::mark_thread_in_handler();
+        // WHY only without threads: at the end of the run, the first one may hang in an activation.
+        let activity = (group.threads() == 0).then(|| group.worker_activity(0));
+        if let Some(activity) = activity {
+            activity.record_activation_begin(task.id(), worker.clock.now_ns());
+        }
         task.visit(group, &mut worker);
+        if let Some(activity) = activity {
+            activity.record_activation_end();
+        }
         drop(marked);
         let is_safe = !std::mem::take(&mut worker.awaits_safe_state);
         if let Some(task) = stop.hold_task(task, is_safe, revisit_number) {

@@ -224,7 +224,7 @@ fn describe_hanging_thread(group: &ActorGroup, index: usize) -> String {
     let actor = activation.map_or_else(String::new, |one| {
         format!(" of {}", group.describe_actor(one.actor))
     });
-    format!("a handler{actor} does not return: its thread was left behind")
+    format!("a call{actor} does not return: its thread was left behind")
 }
 
 /// The state of one thread that runs actors of a group.
@@ -327,7 +327,11 @@ impl<'a> ActorThread<'a> {
         let stop = &self.group.emergency_stop;
         let revisit_number = stop.revisit_number();
         self.context.begin_activation(self.now_ns);
+        // WHY: the call may not return, as a handler may not.
+        self.activity
+            .record_activation_begin(task.id(), self.context.clock.now_ns());
         task.visit(self.group, &mut self.context);
+        self.activity.record_activation_end();
         let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
         if let Some(task) = stop.hold_task(task, is_safe, revisit_number) {
             local::with_worker_of_this_thread(|local| local.worker.push(task));
