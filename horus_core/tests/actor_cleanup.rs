@@ -3,6 +3,8 @@
 
 use horus_testing as _;
 
+#[path = "actor_cleanup/drops.rs"]
+mod drops;
 mod executors;
 mod private;
 #[path = "actor_cleanup/timers.rs"]

@@ -141,6 +141,11 @@ impl heap::Group for ActorGroup {
     fn looks_again(&self, worker: &mut WorkerContext) -> bool {
         worker.should_check_mail_again(local::has_local_work)
     }
+
+    #[cold]
+    fn handle_replaced_message_panic(&self) {
+        self.record_failure(true, "a replaced message panicked in its drop");
+    }
 }
 
 /// Maximum number of registered names that are searched for the name of an actor that failed.

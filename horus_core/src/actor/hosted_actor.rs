@@ -125,6 +125,8 @@ impl<A: Actor> HostedActor<A> {
             return flow_after_visit(turn.group());
         }
         if self.state == HostedState::Ending && !ends {
+            // WHY caught: no failure policy applies to an actor that ends.
+            drop_actor(control, turn.group());
             return Flow::Continue;
         }
         if A::HAS_BATCHES && matches!(control, ControlMessage::Swap(_) | ControlMessage::Down(_)) {

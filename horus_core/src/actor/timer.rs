@@ -212,10 +212,14 @@ impl TimerMessage {
         self.generation
     }
 
-    /// Returns the message, or the text of the panic of the timer's function as an error; `None` if
-    /// the timer is cancelled. `generation` is the present generation of the actor. If it has
-    /// restarted or was replaced since it started the timer, the timer is cancelled.
-    pub(crate) fn into_message<M: 'static>(mut self, generation: u32) -> Option<Result<M, String>> {
+    /// Takes out the message, or the text of the panic of the timer's function as an error; `None`
+    /// if the timer is cancelled, whose message stays in this value. `generation` is the present
+    /// generation of the actor. If it has restarted or was replaced since it started the timer, the
+    /// timer is cancelled.
+    pub(crate) fn take_message<M: 'static>(
+        &mut self,
+        generation: u32,
+    ) -> Option<Result<M, String>> {
         if self.generation != generation {
             self.timer.cancel();
         }
@@ -295,15 +299,16 @@ mod tests {
             (Some(10), Some(20))
         );
         assert_eq!(sent.get(), 1);
-        let due = TimerMessage::new(pending.timer(), 3, count);
-        assert!(due.into_message::<Arc<AtomicU64>>(3).is_some());
+        let mut due = TimerMessage::new(pending.timer(), 3, count);
+        assert!(due.take_message::<Arc<AtomicU64>>(3).is_some());
+        drop(due);
         assert_eq!(
             (pending.send_due_message(20, 20), sent.get()),
             (Some(30), 2)
         );
-        let due = TimerMessage::new(pending.timer(), 3, 7_u64);
+        let mut due = TimerMessage::new(pending.timer(), 3, 7_u64);
         assert_eq!(
-            due.into_message::<u64>(4),
+            due.take_message::<u64>(4),
             None,
             "of an earlier version of the actor"
         );

@@ -82,7 +82,7 @@ use std::sync::Arc;
 pub use self::address::{Address, ControlHandle, Refusal, SendOutcome, WaitRefusal, WeakAddress};
 pub use self::run::{ActivationOutcome, Event, Flow, Panic, Runnable};
 pub use self::turn::Activation;
-use super::blocks::{self, allocate, deallocate};
+use super::blocks::{self, Envelope, allocate, deallocate};
 use super::injector::InjectorEntry;
 use super::pull_queue::PullQueue;
 use super::run_queues::Entry;
@@ -124,6 +124,10 @@ pub trait Group: Send + Sync + Sized + 'static {
     fn looks_again(&self, _worker: &mut Self::Worker) -> bool {
         false
     }
+
+    /// Handles a panic in the drop of a message that a newer one has replaced, in a mailbox that
+    /// keeps only the latest message. Called by the sender of the newer message.
+    fn handle_replaced_message_panic(&self) {}
 }
 
 /// The behaviour of an actor: its state, and the functions that handle its messages.
@@ -568,6 +572,14 @@ fn make_cell<B: Behaviour<G>, G: Group>(
     // SAFETY: just allocated with the layout of a cell.
     unsafe { place.write(cell) };
     CellPointer(place.cast())
+}
+
+/// Drops a message that a newer one has replaced. WHY a panic is caught: the newer message was sent,
+/// and its sender has nothing to do with the older one.
+fn drop_replaced_message<G: Group>(group: &G, message: Envelope<impl Send>) {
+    if drop_catching_panic(|| drop(message)) {
+        group.handle_replaced_message_panic();
+    }
 }
 
 /// Calls `drop`, and returns true if it panicked. The payload of the panic is leaked, because

@@ -94,7 +94,13 @@ impl<A: Actor> HostedActor<A> {
             Some(trial) => trial.hold_timer_message(due),
             None => Some(due),
         };
-        match due.and_then(|due| due.into_message(self.generation)) {
+        let Some(mut due) = due else {
+            return Flow::Continue;
+        };
+        let message = due.take_message(self.generation);
+        // WHY caught: the actor does not fail by the message of a timer that it has cancelled.
+        drop_actor(due, turn.group());
+        match message {
             Some(Ok(message)) => self.handle_message(message, turn),
             Some(Err(panic)) => {
                 let error = NodeError::from(format!("in the function of a timer: {panic}"));

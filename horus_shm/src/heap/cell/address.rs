@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::run::Runnable;
-use super::{CellHeader, CellPointer, Group, LATEST_CAPACITY, block_kind};
+use super::{CellHeader, CellPointer, Group, LATEST_CAPACITY, block_kind, drop_replaced_message};
 use crate::heap::blocks::{self, BlockClass, Envelope};
 use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
@@ -246,7 +246,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             // each message then is handled, replaced, undelivered or refused, and counted once.
             return Err(Refusal::Disconnected(other.into_inner()));
         }
-        drop(other);
+        drop_replaced_message(&*header.group, other);
         Ok(SendOutcome::Replaced)
     }
 }
