@@ -427,15 +427,16 @@ fn messages_that_were_put_aside_survive_failures() {
                 backoff: Duration::from_millis(1),
             };
             let options = actors.options().on_failure(policy);
-            options.spawn_with(move || made.gate(failing.take()))
+            options.spawn_with(move || made.quiet_gate(failing.take()))
         } else {
             let options = actors.options().on_failure(FailurePolicy::Ignore);
-            options.spawn(seen.gate(Some(3)))
+            options.spawn(seen.quiet_gate(Some(3)))
         };
         let address = address.unwrap();
         address.tell_all((0..10).map(Passed::Number)).unwrap();
         until("all are aside", || actors.counters().handled >= 10);
         seen.set_open(true);
+        address.tell(Passed::Look).unwrap();
         seen.expect((0..10).filter(|number| *number != 3));
         assert_eq!(actors.counters().failures, 1);
         seen.set_open(false);

@@ -68,6 +68,14 @@ pub(crate) enum ControlMessage {
     Visit,
 }
 
+impl ControlMessage {
+    /// Returns true if this brings the actor a message, which counts as undelivered if the actor
+    /// does not handle it.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self, Self::Timer(due) if due.is_undelivered())
+    }
+}
+
 /// A group of actors: their run queues, timers, names and counters. All threads that use the group
 /// share this object.
 pub(crate) struct ActorGroup {

@@ -125,6 +125,9 @@ impl<A: Actor> HostedActor<A> {
             return flow_after_visit(turn.group());
         }
         if self.state == HostedState::Ending && !ends {
+            if control.is_message() {
+                turn.group().count_undelivered_messages(1);
+            }
             // WHY caught: no failure policy applies to an actor that ends.
             drop_actor(control, turn.group());
             return Flow::Continue;
@@ -352,7 +355,7 @@ impl<A: Actor> HostedActor<A> {
                 self.state = HostedState::Ending;
                 extras.children.request_end_of_all();
                 // WHY: it handles no message any more.
-                extras.timers.cancel_all();
+                extras.timers.end_all();
                 flow = Flow::Continue;
             }
             if !extras.stash.has_ready_event() {
@@ -473,6 +476,10 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         }
     }
 
+    fn is_message(control: &ControlMessage) -> bool {
+        control.is_message()
+    }
+
     /// Drops a control. WHY not a watch: the actor that watches learns the reason of the end.
     #[cold]
     fn drop_control(&mut self, control: ControlMessage) {
@@ -496,13 +503,16 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             }
             shut_down_actor(&mut self.actor, group);
         }
+        let mut end = *end;
         if let Some(trial) = self.take_swap_trial() {
-            shut_down_version(trial.abandon(), group);
+            let old = trial.abandon();
+            let held = old.held.iter().filter(|due| due.is_undelivered());
+            end.undelivered += held.count() as u64;
+            shut_down_version(old, group);
         }
         group.record_drop_panics(end.panics);
-        let mut end = *end;
         if let Some(extras) = &mut self.extras {
-            extras.timers.cancel_all();
+            extras.timers.end_all();
             for kept in extras.stash.take_all() {
                 let kept = match kept {
                     (Event::Control(ControlMessage::Watch(watch)), _) => {
@@ -511,7 +521,11 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
                     }
                     kept => kept,
                 };
-                end.undelivered += u64::from(matches!(kept.0, Event::Message(_)));
+                let is_message = match &kept.0 {
+                    Event::Message(_) => true,
+                    Event::Control(control) => control.is_message(),
+                };
+                end.undelivered += u64::from(is_message);
                 drop_actor(kept, group);
             }
             extras.children.end_and_forget_all();

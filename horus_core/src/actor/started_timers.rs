@@ -47,6 +47,12 @@ impl StartedTimers {
         let all = std::mem::take(self).list;
         all.into_iter().for_each(|(_, timer)| timer.cancel());
     }
+
+    /// Cancels all timers because the actor ends: their messages that wait count as undelivered.
+    pub(super) fn end_all(&mut self) {
+        let all = std::mem::take(self).list;
+        all.into_iter().for_each(|(_, timer)| timer.end());
+    }
 }
 
 #[cfg(test)]

@@ -12,10 +12,18 @@ use horus_shm::internals::sync::Word;
 #[derive(Clone)]
 pub struct Timer(Arc<TimerState>);
 
+/// The value of [`TimerState::cancelled`] for a timer whose message nobody wants.
+const CANCELLED: u64 = 1;
+
+/// The value of [`TimerState::cancelled`] for a timer that was cancelled because its actor ends. A
+/// message of it that waits counts as undelivered.
+const ENDED: u64 = 2;
+
 /// The state that a timer shares with its handles and with the messages that it has sent.
 #[derive(Default)]
 struct TimerState {
-    /// 1 if the timer was cancelled, otherwise 0.
+    /// [`CANCELLED`] if the timer was cancelled, [`ENDED`] if it has ended with its actor, otherwise
+    /// 0.
     cancelled: AtomicU64,
     /// 1 while a message of the timer waits in the actor's mailbox, otherwise 0.
     waiting: AtomicU64,
@@ -50,10 +58,21 @@ impl Timer {
     /// handled. The timer no longer keeps the actor alive. What it would have sent is dropped on
     /// the calling thread, or, if its function is just being called, after that call.
     pub fn cancel(&self) {
+        self.stop(CANCELLED);
+    }
+
+    /// Cancels the timer because its actor ends.
+    pub(super) fn end(&self) {
+        self.stop(ENDED);
+    }
+
+    fn stop(&self, reason: u64) {
         let mut place = self.0.lock();
         // Relaxed: for the actor itself it takes effect at once, for other threads soon.
         // WHY under the lock: who sees it and takes the lock finds that the function is gone.
-        self.0.cancelled.set(1);
+        if self.0.cancelled.get() == 0 {
+            self.0.cancelled.set(reason);
+        }
         let send = place.take();
         drop(place);
         drop(send);
@@ -205,6 +224,12 @@ impl TimerMessage {
             generation,
             message: Some(Err(panic)),
         }
+    }
+
+    /// Returns true if this is a message that the actor would have handled if it had not ended.
+    pub(super) fn is_undelivered(&self) -> bool {
+        // Relaxed: as in `Timer::cancel`.
+        matches!(self.message, Some(Ok(_))) && self.timer.0.cancelled.get() != CANCELLED
     }
 
     /// Returns the generation of the actor that started the timer.

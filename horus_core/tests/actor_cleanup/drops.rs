@@ -116,3 +116,44 @@ fn a_timer_message_that_panics_in_its_drop_does_not_fail_an_actor_that_ends() {
     assert_eq!(calls.of("init").len(), 3, "nobody is made again");
     assert_eq!(actors.counters().failures, 1);
 }
+
+/// The message of a timer waits when its actor stops: at once, or after the end of a child.
+#[test]
+fn messages_of_timers_that_nobody_handles_are_counted() {
+    for (has_child, is_cancelled) in [(false, false), (true, false), (false, true), (true, true)] {
+        let (scheduler, actors, _private) = group(0);
+        let calls = Calls::default();
+        let its_calls = calls.clone();
+        let (gives_timer, timer) = mpsc::channel();
+        let actor = Puppet::new("actor", &calls).with_init(move |context| {
+            if has_child {
+                context.spawn(Puppet::new("child", &its_calls))?;
+            }
+            let message = call(|_| Ok(()));
+            gives_timer.send(context.tell_after(Duration::ZERO, message))?;
+            Ok(())
+        });
+        let address = actors.spawn(actor).unwrap();
+        let timer = timer.recv().unwrap();
+        let stop = move |context: &mut Context<'_, Puppet>| {
+            context.stop();
+            if is_cancelled {
+                timer.cancel();
+            }
+            Ok(())
+        };
+        address.tell(call(stop)).unwrap();
+        let mut running = scheduler.start().unwrap();
+        until("it has ended", || {
+            running.tick_once().unwrap();
+            actors.counters().alive == 0
+        });
+        running.finish().unwrap();
+        let counters = actors.counters();
+        assert_eq!(
+            (counters.handled, counters.undelivered),
+            (1, u64::from(!is_cancelled)),
+            "child: {has_child}, cancelled: {is_cancelled}"
+        );
+    }
+}

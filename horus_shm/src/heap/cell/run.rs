@@ -554,7 +554,11 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
         panics: 0,
     };
     let mut discard = |event: Option<CountedEvent<B, G>>| {
-        end.undelivered += u64::from(matches!(event, Some((Event::Message(_), _))));
+        let is_message = match &event {
+            Some((Event::Control(control), _)) => B::is_message(control),
+            other => other.is_some(),
+        };
+        end.undelivered += u64::from(is_message);
         end.panics += u64::from(drop_catching_panic(|| match event {
             // SAFETY: only the runner uses the state, and no other reference to it exists.
             Some((Event::Control(control), _)) => unsafe { &mut *state }.drop_control(control),
