@@ -19,12 +19,12 @@ use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{LatchedHistory, published_stamp};
 use horus_shm::{
-    Access, Consumer, FanoutShm, LatchKey, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
+    Access, Consumer, FanoutShm, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
     RawProducer, ReadMode, ReadStats, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
     TypeInfo, Zeroable,
 };
 use lane_oracle::{Oracle, Rules, refusal};
-use lane_rings::{Memory, Pinnable, Ring, Topic};
+use lane_rings::{LATCH_KEY, Memory, Pinnable, Ring, Topic};
 
 const CASES: u64 = if cfg!(miri) { 1 } else { 40 };
 const STEPS: u64 = if cfg!(miri) { 60 } else { 500 };
@@ -279,10 +279,9 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
         }
         let block = segment.lane_block(index, Access::Write).unwrap();
         block.epoch.store(1, Ordering::Relaxed);
-        let LatchKey(key_hash) = LatchKey::of_program();
         let messages = if offer.persists { offer.history } else { 0 };
         let latched = LatchedHistory {
-            key_hash,
+            key_hash: LATCH_KEY.0,
             claim: 1,
             continues: false,
             messages: messages as u16,

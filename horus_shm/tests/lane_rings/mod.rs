@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
 use horus_shm::{
-    Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
+    Consumer, FanoutShm, LatchKey, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
     RawConsumer, RawProducer, ReadMode, Reliability, Request, Segment, SpscShm, TopicName,
     TypeInfo,
 };
@@ -118,6 +118,10 @@ ring!(PodShm, ReadMode::KeepLast, |rng| {
     }
 });
 
+/// The key of all publishers of a [`Topic`]. WHY not the default: to find that, a publisher reads a
+/// file, and miri opens none.
+pub const LATCH_KEY: LatchKey = LatchKey(7);
+
 /// An open topic, best effort or reliable, with or without history, and with readers of all kinds.
 pub struct Topic<T> {
     pub segment: Arc<Segment>,
@@ -132,6 +136,7 @@ impl<T> Topic<T> {
         request.reader_limit = Some(rules.readers);
         request.history = Some(rules.history);
         request.persists = Some(rules.persists);
+        request.latch_key = Some(LATCH_KEY);
         request.pinnable = Some(rules.pinnable);
         request.reliability = rules.reliable.then_some(Reliability::Reliable);
         request
