@@ -310,3 +310,33 @@ fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigacti
     // SAFETY: the call succeeded, so it filled `before`.
     Ok(unsafe { before.assume_init() })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// ThreadSanitizer and miri find a race here if `replaced` is weaker.
+    #[test]
+    fn a_thread_that_finds_an_action_finds_it_whole() {
+        let place = AtomicPtr::new(ptr::null_mut());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: zeros are a valid action, that of `SIG_DFL`.
+                let mut action: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+                action.sa_flags = libc::SA_RESTART;
+                keep_action(&place, action);
+            });
+            let found = loop {
+                match kept_action(&place) {
+                    Some(found) => break found,
+                    None => thread::yield_now(),
+                }
+            };
+            assert_eq!(found.sa_flags, libc::SA_RESTART);
+        });
+        // SAFETY: `keep_action` has made it by `Box::into_raw`, and nobody else has the pointer now.
+        drop(unsafe { Box::from_raw(place.into_inner()) });
+    }
+}
