@@ -325,6 +325,24 @@ fn a_publisher_skips_a_file_to_which_it_could_not_move() {
     assert_eq!((stats.received, stats.lost, stats.waiting), (9, 0, 0));
 }
 
+/// Readers that came to the file to which the publisher could not move know of no message before
+/// those that it sends once more.
+#[test]
+fn a_reader_that_joined_where_a_move_failed_counts_no_earlier_message_as_lost() {
+    let scene = Scene::new(4);
+    let mut producer = scene.producer();
+    send(&mut producer, 0..6);
+    scene.remove();
+    let mut reader = scene.reader();
+    let blocked = scene.block_lanes(1);
+    expect_not_moved(&mut producer, 1);
+    drop(blocked);
+    scene.remove();
+    send(&mut producer, 6..9);
+    assert_eq!(receive(&mut reader), [2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!((reader.stats().lost, reader.stats().sent), (0, 7));
+}
+
 /// WHY: if the second file of the lane cannot be made, the lane is used, and readers know it.
 #[test]
 fn a_publisher_with_long_slots_moves_with_one_lane_file() {
