@@ -261,6 +261,11 @@ impl GroupEmergencyStop {
         self.set_failing(true);
     }
 
+    /// Returns true if the run has failed.
+    pub(crate) fn has_run_failed(&self) -> bool {
+        self.lock().has_run_failed
+    }
+
     /// Records whether the node of the group has failed. If so, actors enter their safe state
     /// before they are shut down. The end of an emergency stop resets this to false, unless the run
     /// has failed.

@@ -394,7 +394,8 @@ impl ActorGroup {
     }
 
     /// Records whether a command has paused the group, and whether there is an emergency stop.
-    /// Actors may run only if neither is the case.
+    /// Actors may run only if neither is the case. After a failed run, actors stay in their safe
+    /// state.
     ///
     /// WHY the sender of a command calls this, and not a worker: the worker that applies commands
     /// may be in a handler that blocks.
@@ -404,7 +405,7 @@ impl ActorGroup {
         self.paused.set(u64::from(is_paused));
         if is_emergency {
             self.begin_emergency_stop();
-        } else {
+        } else if !self.emergency_stop.has_run_failed() {
             self.emergency_stop.set_failing(false);
             self.emergency_stop
                 .release()

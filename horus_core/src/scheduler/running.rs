@@ -59,6 +59,12 @@ const CLOCK_RESYNC_PERIOD_NS: u64 = 1_000_000;
 /// gives them a thread run on threads of the scheduler. All other nodes run on the thread that
 /// calls this type's methods, in [`Self::run_for`] or [`Self::tick_once`].
 ///
+/// If the run has to stop while the program is elsewhere, the threads of the scheduler end the
+/// ticks. After a failure they make their nodes enter the safe state, and otherwise they still
+/// apply an emergency stop, both within 20 ms. [`Self::finish`], and [`Self::tick_once`] and
+/// [`Self::run_for`] after a failure, shut the nodes down, and do the same for the nodes of the
+/// main thread before.
+///
 /// Dropping a `Running` stops the run like [`Self::finish`], but discards the report. In a forked
 /// child, both do nothing, because the run is that of the parent.
 #[derive(Debug)]
@@ -249,9 +255,7 @@ impl Running {
     /// Returns true if the run has to stop because a node failed.
     #[cold]
     fn has_failed(&self) -> bool {
-        self.shared
-            .reason()
-            .is_some_and(|reason| reason.is_failure())
+        self.shared.has_failed()
     }
 
     /// If the run stops because a node failed, shuts all nodes down and returns the error.
@@ -403,10 +407,11 @@ impl Running {
             return self.leave_to_parent();
         }
         self.shared.stop(StopReason::DurationElapsed);
+        self.shared.begin_shutdown();
         if self.has_failed() {
-            self.workers.set_run_failed();
+            self.workers.begin_failed_end();
         }
-        let mut time = WaitTime::new(LAST_TICK_TIME_MAX);
+        let mut time = WaitTime::new(LAST_TICK_TIME_MAX, &self.shared);
         let (mut runners, mut nodes) = self.workers.end(&mut time);
         self.shared.fail_if_hanging(&nodes);
         let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);

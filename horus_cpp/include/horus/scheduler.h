@@ -122,7 +122,9 @@ enum {
 };
 
 enum {
-    HORUS_FAILURE_FATAL = 1,   /* the run ends, with every node in its safe state: the default */
+    /* The run ends, with every node in its safe state: the default. A node with a thread enters it
+     * after its present tick, or within 20 ms; the others when their thread calls the scheduler. */
+    HORUS_FAILURE_FATAL = 1,
     HORUS_FAILURE_RESTART = 2, /* shutdown and init after `pause_ns`, which doubles each time; the
                                   run ends after more than `failures_max` failures in a row */
     HORUS_FAILURE_SKIP = 3,    /* the tick is lost; after more than `failures_max` failures in a row

@@ -91,6 +91,13 @@ impl ActorGroup {
         lock(&self.workers).append(&mut workers);
     }
 
+    /// Makes the actors enter their safe state because the run has failed, while the threads of the
+    /// group still visit them. It has no effect on actors that are in that state.
+    pub(crate) fn begin_failure_stop(&self) {
+        self.emergency_stop.set_run_failed();
+        self.begin_emergency_stop();
+    }
+
     /// Engages the emergency stop in which a failed run ends, when no thread of the group runs
     /// actors any more. Returns the actors that wait in the queues of these threads, and those that
     /// the stop has woken. The caller has to visit them.

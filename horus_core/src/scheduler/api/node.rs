@@ -106,6 +106,10 @@ pub trait Node: Send + Any {
     /// with one exception: if the node has ticked in its safe state
     /// ([`MissPolicy::SafeMode`](crate::scheduler::MissPolicy::SafeMode)), an emergency stop or the
     /// end of a failed run calls this again after the last tick.
+    ///
+    /// The thread that runs the node's ticks calls this, between two ticks or after the last one.
+    /// If a failure of another node ends the run, it does so after the present tick, or within 20
+    /// ms; for a node of the main thread, when that thread calls the scheduler again.
     fn enter_safe_state(&mut self) {}
 
     /// Returns true if the node has reached its safe state. The scheduler calls this right after

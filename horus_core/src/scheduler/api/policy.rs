@@ -31,7 +31,9 @@ pub enum MissPolicy {
 /// The reaction to a `tick` or an `init` of a node that returns an error or panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailurePolicy {
-    /// Every node enters its safe state, and the whole scheduler stops.
+    /// Every node enters its safe state, and the whole scheduler stops. The thread of a node makes
+    /// it enter that state after its present tick, or within 20 ms. The nodes of the main thread
+    /// enter it when that thread calls the scheduler again.
     #[default]
     Fatal,
     /// The node is shut down and initialised again, after a pause that doubles each time.

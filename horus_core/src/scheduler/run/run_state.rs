@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use horus_shm::clock::Clock;
 use horus_shm::internals::sync::Word;
 
 use crate::scheduler::api::report::{NodeReport, StopReason};
@@ -24,6 +25,10 @@ pub(crate) struct RunState {
     /// A word that becomes 0 when the run stops, and the value that it has until then.
     /// [`Self::set_while_running`] sets both.
     stop_word: OnceLock<(&'static AtomicU64, u64)>,
+    /// 1 once the thread that runs the scheduler shuts the nodes down, 0 before.
+    shutting_down: AtomicU64,
+    /// Number of threads that bring nodes into their safe state at present, after their last ticks.
+    entering_safe_state: AtomicU64,
     changed: Condvar,
     node_entries: Mutex<Vec<NodeEntry>>,
     /// The names of nodes whose last tick has not ended. The supervisor takes them from this list,
@@ -38,6 +43,10 @@ pub(crate) struct RunState {
 const LAST_LOOK_REQUESTED: u64 = 1;
 /// The value of `last_look` after the supervisor has looked.
 const LAST_LOOK_DONE: u64 = 2;
+
+/// The time after which the thread of nodes whose last ticks have ended applies an emergency stop
+/// again, and asks nodes that enter their safe state whether they have reached it.
+pub(crate) const SAFETY_POLL_PERIOD: Duration = Duration::from_millis(20);
 
 impl RunState {
     /// Returns true if the run has to stop. Costs an atomic load.
@@ -71,6 +80,82 @@ impl RunState {
         self.stopping.set(1);
         drop(first);
         self.changed.notify_all();
+        // WHY: a thread that sleeps until it has messages has to see that the run stops, and then
+        // keeps its nodes safe. The thread that runs the scheduler may be busy for a long time.
+        for entry in self.node_entries().iter() {
+            entry.commands.wake();
+        }
+    }
+
+    /// Returns true if the run has to stop because a node failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        reason.as_ref().is_some_and(StopReason::is_failure)
+    }
+
+    /// Records that the thread that runs the scheduler shuts the nodes down, so that the threads of
+    /// the nodes have to end.
+    pub(crate) fn begin_shutdown(&self) {
+        let reason = self.reason.lock();
+        self.shutting_down.set(1);
+        drop(reason);
+        self.changed.notify_all();
+    }
+
+    /// Returns true once the thread that runs the scheduler shuts the nodes down.
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        // Relaxed: no data is read because of it.
+        self.shutting_down.get() != 0
+    }
+
+    /// Waits until the thread that runs the scheduler shuts the nodes down, but at most for
+    /// `timeout`. Returns true if it does.
+    pub(crate) fn wait_for_shutdown(&self, timeout: Duration) -> bool {
+        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_to_wait = |_: &mut Option<StopReason>| !self.is_shutting_down();
+        drop(self.changed.wait_timeout_while(reason, timeout, is_to_wait));
+        self.is_shutting_down()
+    }
+
+    /// Calls `enter`, which brings nodes into their safe state after their last ticks. The end of
+    /// the run waits for it without a time limit.
+    pub(crate) fn during_last_safe_states<R>(&self, enter: impl FnOnce() -> R) -> R {
+        // Relaxed: the end of the run only looks at the number, again and again.
+        self.entering_safe_state.fetch_add_one();
+        let result = enter();
+        self.entering_safe_state.fetch_sub_one();
+        result
+    }
+
+    /// Returns true while a thread brings nodes into their safe state after their last ticks.
+    pub(crate) fn is_entering_last_safe_states(&self) -> bool {
+        self.entering_safe_state.get() != 0
+    }
+
+    /// Keeps a node safe after its last tick, as [`Runner::keep_safe_after_last_tick`] does. Does
+    /// nothing once the run has ended, on a thread that was left behind.
+    pub(crate) fn keep_node_safe(&self, runner: &mut Runner, clock: &Clock) {
+        if self.has_ended() {
+            return;
+        }
+        let has_failed = self.has_failed();
+        self.during_last_safe_states(|| runner.keep_safe_after_last_tick(has_failed, clock));
+    }
+
+    /// Keeps nodes safe after their last ticks, on their thread, until the thread that runs the
+    /// scheduler shuts them down. Returns at once if all of them were shut down before.
+    ///
+    /// WHY: that thread may be busy for a long time, or may not call the scheduler any more, and
+    /// must not delay an emergency stop, or the safe states after a failure.
+    pub(crate) fn keep_nodes_safe(&self, runners: &mut [Runner], clock: &Clock) {
+        while !runners.iter().all(Runner::is_shut_down) {
+            for runner in runners.iter_mut().rev() {
+                self.keep_node_safe(runner, clock);
+            }
+            if self.wait_for_shutdown(SAFETY_POLL_PERIOD) {
+                return;
+            }
+        }
     }
 
     /// If there are nodes in `left_behind`, records the first one that hangs as the reason of the

@@ -267,7 +267,7 @@ impl Workers {
         run: impl FnOnce(&mut [Runner], &RunState) -> AfterTurn + Send + 'static,
     ) -> Result<(), StartError> {
         let name = runners[0].plan().name.clone();
-        match NodeThread::start(runners, &start.shared, run) {
+        match NodeThread::start(runners, (&start.shared, &start.clock), run) {
             Ok(thread) => self.threads.push(thread),
             Err((cause, mut runners)) => {
                 self.main.append(&mut runners);
@@ -277,13 +277,16 @@ impl Workers {
         Ok(())
     }
 
-    /// Makes all actors enter their safe state before they are shut down. Called because the run
-    /// has failed.
-    pub(crate) fn set_run_failed(&self) {
+    /// Makes all actors enter their safe state before they are shut down, and the nodes of the main
+    /// thread at once. Called because the run has failed, before the threads have ended.
+    pub(crate) fn begin_failed_end(&mut self) {
         self.actors.iter().for_each(ActorThreads::set_run_failed);
         for (_, group) in &self.main_groups {
             group.emergency_stop.set_run_failed();
         }
+        // WHY now: the end waits for ticks of other threads.
+        let runners = self.main.iter_mut().rev();
+        runners.for_each(Runner::enter_safe_state);
     }
 
     /// Makes the actors of the main thread's groups enter their safe state. Called in an emergency

@@ -29,8 +29,8 @@ pub(crate) type EventCallback = Box<dyn FnMut(&NodeEvent) + Send>;
 /// The longest time between two checks of the nodes by the supervisor, in nanoseconds. The
 /// supervisor wakes earlier if a tick may exceed its limit before that.
 const CHECK_PERIOD_NS: u64 = 10_000_000;
-/// The time between two checks of the nodes while the run stops, in nanoseconds.
-const STOPPING_CHECK_PERIOD_NS: u64 = 500_000;
+/// The time between two checks of the nodes while they are shut down, in nanoseconds.
+const SHUTDOWN_CHECK_PERIOD_NS: u64 = 500_000;
 /// The time between two publications of the scheduler's status, in nanoseconds.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
 /// The time between two checks whether all actors are in their safe state, in nanoseconds. It
@@ -158,8 +158,9 @@ impl Supervisor {
     /// Returns the time, in nanoseconds, to sleep until the next check. The last check was at
     /// `checked_ns`.
     fn time_to_next_check_ns(&self, checked_ns: u64, now_ns: u64) -> u64 {
-        if self.shared.is_stopping() {
-            return STOPPING_CHECK_PERIOD_NS;
+        // WHY not from the stop on: the thread that ends the run may come much later.
+        if self.shared.is_shutting_down() {
+            return SHUTDOWN_CHECK_PERIOD_NS;
         }
         let checks = self.nodes.iter().map(|node| node.next_check_ns(checked_ns));
         let is_entering_safe_state = self.groups.iter().any(WatchedGroup::is_entering_safe_state);
@@ -246,8 +247,8 @@ impl Supervisor {
     /// Records a failure if some nodes are not in their safe state [`SAFE_STATE_ENTRY_NS_MAX`]
     /// nanoseconds after an emergency stop has begun.
     fn check_safe_states(&mut self, now_ns: u64) {
-        // WHY: a node whose thread has ended enters its safe state when all threads have ended.
-        if self.shared.is_stopping() {
+        // WHY: the nodes are shut down, after their safe states.
+        if self.shared.is_shutting_down() {
             return;
         }
         let is_due =

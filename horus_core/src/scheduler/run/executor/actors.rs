@@ -16,7 +16,7 @@ use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::report::{NodeReport, StopReason};
 use crate::scheduler::run::commands::{CommandListener, NodeMode, WantedState};
-use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::run_state::{RunState, SAFETY_POLL_PERIOD};
 use crate::scheduler::run::runner::Runner;
 
 use super::actor_turns;
@@ -263,7 +263,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs actors of the group until the run stops. The scheduler treats the group as a node,
+    /// Runs actors of the group until the run stops, and then keeps them safe until they are shut
+    /// down. The scheduler treats the group as a node,
     /// whose runner is `runner`. Only one thread of the group gets a runner, and this thread also
     /// applies the commands to the group.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
@@ -286,8 +287,27 @@ impl<'a> ActorThread<'a> {
                 None => self.search_or_sleep(runner.as_deref()),
             }
         }
+        self.keep_actors_safe();
         if let Some(worker) = local::take_local_worker() {
             self.group.give_back_worker(worker);
+        }
+    }
+
+    /// Keeps the actors safe after the last handlers, until the thread that runs the scheduler
+    /// shuts them down: makes those with a safe state enter it in an emergency stop, or if the run
+    /// has failed. Each thread of the group calls this.
+    fn keep_actors_safe(&mut self) {
+        // WHY the condition: a thread that was left behind must not call actors that have ended.
+        while self.group.are_threads_running() {
+            if self.shared.has_failed() {
+                self.group.begin_failure_stop();
+            }
+            self.shared
+                .during_last_safe_states(|| self.make_actors_safe());
+            if self.shared.wait_for_shutdown(SAFETY_POLL_PERIOD) {
+                return;
+            }
+            self.now_ns = self.context.clock.resync();
         }
     }
 

@@ -24,7 +24,7 @@ use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::panics::ThreadNodesGuard;
-use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::run_state::{RunState, SAFETY_POLL_PERIOD};
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::thread::{NodeReportSource, RunThread, WaitTime, spawn_thread};
@@ -158,9 +158,28 @@ impl Node for AsyncNodeAdapter {
 /// deadline: the thread still needs time to end.
 const TICK_DROP_MARGIN: Duration = Duration::from_millis(200);
 
-/// The time at which ticks that have not ended are dropped, because the run stops; `None` while the
-/// run continues.
-type TickDropDeadline = Option<time::Instant>;
+/// The longest time for which a tick may wait after the run has begun to stop.
+const WAITING_TICK_TIME_MAX: Duration = Duration::from_millis(600);
+
+/// The progress of the end of the run, as the tasks see it.
+#[derive(Debug, Clone, Copy, Default)]
+struct RunEnd {
+    /// The time at which ticks that have not ended are dropped, because the run stops; `None` while
+    /// the run continues.
+    drop_ticks_at: Option<time::Instant>,
+    /// True once the tasks have to end, because the nodes are shut down.
+    is_shutting_down: bool,
+}
+
+impl RunEnd {
+    const fn is_stopping(&self) -> bool {
+        self.drop_ticks_at.is_some()
+    }
+
+    const fn is_shutting_down(&self) -> bool {
+        self.is_shutting_down
+    }
+}
 
 /// A node that runs as an async task, with the times at which it is due.
 #[derive(Debug)]
@@ -170,11 +189,12 @@ pub(crate) struct AsyncTask {
 }
 
 impl AsyncTask {
-    /// Runs the node at its due times until the run has to stop. Then returns the node's runner.
+    /// Runs the node at its due times until the run has to stop, and then keeps it safe until it is
+    /// shut down. Returns the node's runner.
     async fn run_until_stop(
         mut self,
         shared: Arc<RunState>,
-        mut end: watch::Receiver<TickDropDeadline>,
+        mut end: watch::Receiver<RunEnd>,
     ) -> Runner {
         // WHY the kernel's clock and not the CPU's counter: the counter would drift during a long
         // tick.
@@ -184,7 +204,7 @@ impl AsyncTask {
             let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()))
                 .min(COMMAND_POLL_PERIOD);
             // The sleep ends early if the run ends.
-            if time::timeout(nap, end.wait_for(Option::is_some))
+            if time::timeout(nap, end.wait_for(RunEnd::is_stopping))
                 .await
                 .is_ok()
             {
@@ -205,14 +225,20 @@ impl AsyncTask {
                 self.runner.metrics().count_skipped_ticks(passed);
             }
         }
-        self.runner
+        loop {
+            shared.keep_node_safe(&mut self.runner, &clock);
+            let is_over = end.wait_for(RunEnd::is_shutting_down);
+            if time::timeout(SAFETY_POLL_PERIOD, is_over).await.is_ok() {
+                return self.runner;
+            }
+        }
     }
 
     async fn run_turn(
         &mut self,
         clock: &Clock,
         (due_ns, begin_ns): (u64, u64),
-        end: &mut watch::Receiver<TickDropDeadline>,
+        end: &mut watch::Receiver<RunEnd>,
     ) -> (u64, AfterTurn) {
         let Self { runner, .. } = self;
         let (due_ns, begin_ns) = match runner.begin_turn(clock, due_ns, begin_ns) {
@@ -271,7 +297,7 @@ async fn poll_tick(
     mut tick: TickFuture<'_>,
     (metrics, log_name): (&LiveMetrics, &'static str),
     clock: &Clock,
-    end: &mut watch::Receiver<TickDropDeadline>,
+    end: &mut watch::Receiver<RunEnd>,
 ) -> PolledTick {
     let mut drop_time = pin!(wait_until_ticks_must_drop(end));
     let outcome = poll_fn(|task| {
@@ -300,9 +326,9 @@ async fn poll_tick(
 
 /// Waits until the run ends, and after that until the time at which ticks that have not ended have
 /// to be dropped.
-async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>) {
-    let stopping = end.wait_for(Option::is_some).await;
-    let drop_at = stopping.ok().and_then(|end| *end);
+async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<RunEnd>) {
+    let stopping = end.wait_for(RunEnd::is_stopping).await;
+    let drop_at = stopping.ok().and_then(|end| end.drop_ticks_at);
     if let Some(drop_at) = drop_at {
         time::sleep_until(drop_at).await;
     }
@@ -313,7 +339,7 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>)
 #[derive(Debug)]
 pub(crate) struct AsyncIoThread {
     thread: RunThread<()>,
-    end: watch::Sender<TickDropDeadline>,
+    end: Arc<watch::Sender<RunEnd>>,
     members: Vec<NodeReportSource>,
     ended: Arc<Mutex<Vec<Runner>>>,
 }
@@ -328,7 +354,8 @@ impl AsyncIoThread {
     pub(crate) fn start(tasks: &mut Vec<AsyncTask>, shared: &Arc<RunState>) -> io::Result<Self> {
         let runtime =
             with_standard_streams_open(|| Builder::new_current_thread().enable_all().build())?;
-        let (end, ends) = watch::channel(None);
+        let end = Arc::new(watch::Sender::new(RunEnd::default()));
+        let stop = Arc::clone(&end);
         let (give, given) = mpsc::channel();
         let ended = Arc::default();
         let shared = Arc::clone(shared);
@@ -336,7 +363,7 @@ impl AsyncIoThread {
         let thread = spawn_thread("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
             shared.wait_for_start();
-            run_tasks(runtime, tasks, &shared, &ends, &done);
+            run_tasks(runtime, tasks, &shared, &stop, &done);
         })?;
         let members = tasks
             .iter()
@@ -353,12 +380,16 @@ impl AsyncIoThread {
     }
 
     /// Requests the end of the tasks. Ticks that have not ended shortly before `time` is over are
-    /// dropped then. Does not wait.
+    /// dropped then, or earlier if the run has to stop for some time already. Does not wait.
     pub(crate) fn begin_end(&self, time: &mut WaitTime) {
         let deadline = Instant::now() + time.left();
         let drop_at = deadline.checked_sub(TICK_DROP_MARGIN).unwrap_or(deadline);
-        self.end
-            .send_replace(Some(time::Instant::from_std(drop_at)));
+        let drop_at = time::Instant::from_std(drop_at);
+        self.end.send_modify(|end| {
+            let earlier = end.drop_ticks_at.map(|earlier| earlier.min(drop_at));
+            end.drop_ticks_at = Some(earlier.unwrap_or(drop_at));
+            end.is_shutting_down = true;
+        });
     }
 
     /// Waits until the tasks have ended, or until `time` is over. Returns the runners of the nodes.
@@ -379,19 +410,29 @@ impl AsyncIoThread {
     }
 }
 
+/// Waits until the run has to stop, and then limits the time for which ticks may wait. WHY: the
+/// thread that runs the scheduler may call [`AsyncIoThread::begin_end`] much later.
+async fn limit_waiting_ticks(shared: Arc<RunState>, end: Arc<watch::Sender<RunEnd>>) {
+    while !shared.is_stopping() {
+        time::sleep(COMMAND_POLL_PERIOD).await;
+    }
+    let drop_at = time::Instant::now() + WAITING_TICK_TIME_MAX;
+    end.send_modify(|end| _ = end.drop_ticks_at.get_or_insert(drop_at));
+}
+
 /// Runs the tasks until all have ended. When a task ends, moves the runner of its node to `ended`,
 /// so that a tick that blocks the thread does not keep the nodes whose tasks have ended.
 fn run_tasks(
     runtime: Runtime,
     tasks: Vec<AsyncTask>,
     shared: &Arc<RunState>,
-    end: &watch::Receiver<TickDropDeadline>,
+    end: &Arc<watch::Sender<RunEnd>>,
     ended: &Arc<Mutex<Vec<Runner>>>,
 ) {
     let _marked = ThreadNodesGuard::register(tasks.iter().map(|task| &task.runner));
     let local = LocalSet::new();
     let start = |task: AsyncTask| {
-        let running = task.run_until_stop(Arc::clone(shared), end.clone());
+        let running = task.run_until_stop(Arc::clone(shared), end.subscribe());
         let ended = Arc::clone(ended);
         local.spawn_local(async move {
             let runner = running.await;
@@ -400,6 +441,7 @@ fn run_tasks(
         })
     };
     let running: Vec<_> = tasks.into_iter().map(start).collect();
+    local.spawn_local(limit_waiting_ticks(Arc::clone(shared), Arc::clone(end)));
     local.block_on(&runtime, async {
         for task in running {
             // WHY ignored: a task that has panicked has no runner, and its node is left behind.

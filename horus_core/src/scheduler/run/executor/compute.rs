@@ -11,7 +11,7 @@ use horus_shm::clock::Clock;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::panics::ThreadNodesGuard;
-use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::run_state::{RunState, SAFETY_POLL_PERIOD};
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::thread::{NodeReportSource, RunThread, WaitTime, spawn_thread};
@@ -215,8 +215,8 @@ impl SharedJobQueue {
         queue
     }
 
-    /// Takes nodes that are due and runs them, until the run has to stop. Each thread of the pool
-    /// calls this.
+    /// Takes nodes that are due and runs them, until the run has to stop. Then keeps them safe
+    /// until they are shut down. Each thread of the pool calls this.
     fn run_thread(&self, clock: &mut Clock, shared: &RunState) {
         shared.wait_for_start();
         while let Some((mut job, now_ns)) = self.take_due_job(clock, shared) {
@@ -233,6 +233,39 @@ impl SharedJobQueue {
             }
             drop(self.put_back_job(job));
         }
+        self.keep_nodes_safe(clock, shared);
+    }
+
+    /// Keeps the nodes in the queue safe after their last ticks, until the thread that runs the
+    /// scheduler shuts them down. Each thread of the pool calls this after its last tick.
+    fn keep_nodes_safe(&self, clock: &mut Clock, shared: &RunState) {
+        // WHY: other threads may sleep until they are notified, and this one may meet a node whose
+        // `enter_safe_state` does not return.
+        self.changed.notify_all();
+        loop {
+            let begin_ns = clock.resync();
+            while let Some(mut job) = self.take_unsafe_job(begin_ns) {
+                shared.keep_node_safe(&mut job.runner, clock);
+                drop(self.put_back_job(job));
+            }
+            if shared.wait_for_shutdown(SAFETY_POLL_PERIOD) {
+                return;
+            }
+        }
+    }
+
+    /// Takes a node that was not polled at `now_ns` or later; `None` if there is none. Sets the
+    /// time at which it was polled.
+    fn take_unsafe_job(&self, now_ns: u64) -> Option<ComputeJob> {
+        let mut queue = self.lock();
+        let mut jobs = std::mem::take(&mut queue.jobs).into_vec();
+        let index = jobs.iter().position(|Reverse(job)| job.polled_ns < now_ns);
+        let job = index.map(|index| jobs.swap_remove(index));
+        queue.jobs = jobs.into();
+        let Reverse(mut job) = job?;
+        job.polled_ns = now_ns;
+        queue.running.push(Arc::clone(&job.member));
+        Some(job)
     }
 }
 

@@ -198,6 +198,15 @@ impl NodeActor {
         }
     }
 
+    /// Applies commands to the node, or, after its last tick, only what keeps it safe.
+    fn poll_safe_state(&self, runner: &mut Runner) {
+        if self.shared.is_stopping() {
+            self.shared.keep_node_safe(runner, &self.clock);
+        } else {
+            runner.poll_commands(&self.clock, self.clock.now_ns());
+        }
+    }
+
     fn has_message(&self) -> bool {
         self.watches.iter().any(Watch::has_message)
     }
@@ -306,7 +315,7 @@ impl Actor for NodeActor {
 
     fn enter_safe_state(&mut self) {
         if let Some(runner) = lock_runner(&self.slot).as_mut() {
-            runner.poll_commands(&self.clock, self.clock.now_ns());
+            self.poll_safe_state(runner);
         }
     }
 
@@ -314,7 +323,7 @@ impl Actor for NodeActor {
     /// the emergency stop may reach the node later than its group, and others come during it.
     fn is_safe_state(&self) -> bool {
         lock_runner(&self.slot).as_mut().is_none_or(|runner| {
-            runner.poll_commands(&self.clock, self.clock.now_ns());
+            self.poll_safe_state(runner);
             runner.is_safe_in_emergency()
         })
     }

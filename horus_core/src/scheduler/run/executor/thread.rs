@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use horus_shm::clock::Clock;
 use horus_shm::internals::thread::{join_while, leave_real_time};
 
 use crate::log::set_real_time_thread;
@@ -40,17 +41,18 @@ pub(crate) struct NodeReportSource {
 }
 
 impl NodeThread {
-    /// Starts a thread that calls `run` with the runners of some nodes. There must be at least one.
+    /// Starts a thread that calls `run` with the runners of some nodes, and then keeps these nodes
+    /// safe until the thread that runs the scheduler shuts them down. There must be at least one.
     /// If the system cannot create a thread, returns the runners together with the error.
     pub(crate) fn start(
         runners: Vec<Runner>,
-        shared: &Arc<RunState>,
+        (shared, clock): (&Arc<RunState>, &Clock),
         run: impl FnOnce(&mut [Runner], &RunState) -> AfterTurn + Send + 'static,
     ) -> Result<Self, (io::Error, Vec<Runner>)> {
         let members = runners.iter().map(NodeReportSource::from_runner).collect();
         let plan = runners[0].plan();
         let name = plan.chain.as_ref().unwrap_or(&plan.name).clone();
-        let shared = Arc::clone(shared);
+        let (shared, clock) = (Arc::clone(shared), clock.clone());
         // WHY a mutex: if the thread cannot be started, its closure is dropped with all that it
         // owns, and the nodes must not be.
         let given = Arc::new(Mutex::new(runners));
@@ -61,7 +63,7 @@ impl NodeThread {
             let _marked = ThreadNodesGuard::register(&runners);
             let plan = runners[0].plan();
             set_real_time_thread(plan.class == NodeClass::RealTime || plan.priority.is_some());
-            let (_awake, refused) = real_time::apply_thread_settings(plan);
+            let (awake, refused) = real_time::apply_thread_settings(plan);
             runners
                 .iter_mut()
                 .for_each(|runner| runner.record_refused_settings(refused.clone()));
@@ -69,6 +71,8 @@ impl NodeThread {
             shared.wait_for_start();
             let after = run(&mut runners, &shared);
             shared.stop_run_if_turn_demands(&runners, after);
+            drop(awake);
+            shared.keep_nodes_safe(&mut runners, &clock);
             runners
         });
         match thread {
@@ -186,17 +190,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The time for which the end of a run waits for its threads. WHY not a deadline: if the process is
 /// stopped meanwhile (SIGSTOP, a debugger, a frozen container), its threads need their time after
 /// that.
+/// Nor does the time end while threads bring nodes into their safe state after their last ticks.
 #[derive(Debug)]
 pub(crate) struct WaitTime {
     left: Duration,
     checked: Instant,
+    /// The run, whose threads may bring nodes into their safe state.
+    shared: Arc<RunState>,
 }
 
 impl WaitTime {
-    pub(crate) fn new(time: Duration) -> Self {
+    pub(crate) fn new(time: Duration, shared: &Arc<RunState>) -> Self {
         Self {
             left: time,
             checked: Instant::now(),
+            shared: Arc::clone(shared),
         }
     }
 
@@ -214,9 +222,9 @@ impl WaitTime {
     }
 
     /// Sleeps until the next check whether a thread has ended. Returns false, without a sleep, if
-    /// the time is over.
+    /// the time is over and no thread brings nodes into their safe state.
     fn wait_for_next_check(&mut self) -> bool {
-        let has_time = !self.left().is_zero();
+        let has_time = !self.left().is_zero() || self.shared.is_entering_last_safe_states();
         if has_time {
             thread::sleep(END_CHECK_PERIOD);
         }
@@ -235,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_time_in_which_the_process_was_stopped_does_not_count() {
-        let mut time = WaitTime::new(Duration::from_millis(200));
+        let mut time = WaitTime::new(Duration::from_millis(200), &Arc::default());
         let mut now = time.checked;
         let mut left_after = |passed_ms| {
             now += Duration::from_millis(passed_ms);

@@ -5,6 +5,7 @@ use horus_shm::clock::Clock;
 
 use super::Runner;
 use crate::message::NodeEvent;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::run::catch_panic::catch_panic;
 
@@ -138,6 +139,25 @@ impl Runner {
     pub(crate) fn is_emergency_stop_pending(&self) -> bool {
         self.commands.are_pending()
             && self.commands.is_emergency_wanted() != self.blocked_by.is_emergency
+    }
+
+    /// Applies an emergency stop to the node, or its end, and, if the run has failed, makes the
+    /// node enter its safe state and stay there. Called on the node's thread after its last tick.
+    ///
+    /// Does nothing to the node of a group, because the threads of the group call the actors.
+    pub(crate) fn keep_safe_after_last_tick(&mut self, has_run_failed: bool, clock: &Clock) {
+        if self.plan.class == NodeClass::Actors {
+            return;
+        }
+        if !has_run_failed {
+            return self.poll_emergency_stop(clock);
+        }
+        let is_emergency = self.commands.are_pending() && self.commands.is_emergency_wanted();
+        let before = std::mem::replace(&mut self.blocked_by.is_emergency, is_emergency);
+        self.enter_safe_state();
+        if before != is_emergency {
+            self.publish_health();
+        }
     }
 
     /// Makes the node enter its safe state if an emergency stop is engaged. Called when the node's

@@ -1,0 +1,322 @@
+//! A run that has to stop while the thread that runs the scheduler is busy elsewhere: the threads
+//! of the nodes keep their nodes safe until that thread shuts the nodes down.
+
+use horus_testing as _;
+
+mod executors;
+mod private;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use executors::{EXECUTORS, Executor, LONG, Recorded, until};
+use horus_core::actor::{Actor, Actors, Context as ActorContext};
+use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::prelude::*;
+#[cfg(feature = "async-io")]
+use horus_core::scheduler::{AsyncNode, AsyncNodeAdapter, TickFuture};
+use horus_core::scheduler::{
+    Context, Hertz, Node, NodeResult, Scheduler, emergency_stop_publisher,
+};
+use private::Private;
+
+/// The calls of nodes and actors: the name of each, the method, and the name of the thread.
+#[derive(Clone, Default)]
+struct Calls(Arc<Mutex<Vec<(String, &'static str, String)>>>);
+
+impl Calls {
+    fn note(&self, name: &str, call: &'static str) {
+        let thread = thread::current().name().unwrap_or_default().to_owned();
+        self.0.lock().unwrap().push((name.to_owned(), call, thread));
+    }
+
+    /// Returns the calls of the node or actor `name`, in their order.
+    fn of(&self, name: &str) -> Vec<&'static str> {
+        let all = self.0.lock().unwrap();
+        let own = all.iter().filter(|(caller, ..)| caller == name);
+        own.map(|(_, call, _)| *call).collect()
+    }
+
+    /// Returns the name of the thread of the first such call of the node or actor `name`.
+    fn thread_of(&self, name: &str, call: &str) -> Option<String> {
+        let all = self.0.lock().unwrap();
+        let mut own = all.iter().filter(|(caller, ..)| caller == name);
+        let found = own.find(|(_, called, _)| *called == call)?;
+        Some(found.2.clone())
+    }
+}
+
+/// A node or actor that notes its calls.
+struct Motor {
+    name: String,
+    calls: Calls,
+}
+
+impl Motor {
+    fn new(name: &str, calls: &Calls) -> Self {
+        Self {
+            name: name.to_owned(),
+            calls: calls.clone(),
+        }
+    }
+}
+
+impl Node for Motor {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.calls.note(&self.name, "safe");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.calls.note(&self.name, "shutdown");
+        Ok(())
+    }
+}
+
+impl Actor for Motor {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut ActorContext<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.calls.note(&self.name, "safe");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.calls.note(&self.name, "shutdown");
+        Ok(())
+    }
+}
+
+/// Adds a motor to each executor that has threads of its own, one that runs on the threads of a
+/// group, and an actor of this group. Returns their names, and the group, which has to be kept.
+fn add_motors(
+    scheduler: &mut Scheduler,
+    private: &Private,
+    calls: &Calls,
+) -> (Vec<String>, Actors) {
+    let group = scheduler.actors("group").threads(2).build().unwrap();
+    let actor = group
+        .options()
+        .safe_state()
+        .spawn(Motor::new("actor", calls));
+    // WHY forgotten: an actor without an address ends.
+    std::mem::forget(actor.unwrap());
+    let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+    let node = Executor::Event.runs(scheduler.node("shared"), 100, &commands);
+    node.on_group_threads("group")
+        .build(Motor::new("shared", calls))
+        .unwrap();
+    let mut names = vec!["actor".to_owned(), "shared".to_owned()];
+    for executor in EXECUTORS {
+        if *executor == Executor::BestEffort {
+            continue;
+        }
+        let name = format!("{executor:?}");
+        let node = executor.runs(scheduler.node(&name), 100, &commands);
+        node.build(Motor::new(&name, calls)).unwrap();
+        names.push(name);
+    }
+    (names, group)
+}
+
+/// Adds a node with a rate that fails once `fail` sends something.
+fn add_failing_node(scheduler: &mut Scheduler, fail: Receiver<()>) {
+    let node = move |_: &mut Context<'_>| match fail.try_recv() {
+        Ok(()) => Err("the wheel fell off"),
+        Err(_) => Ok(()),
+    };
+    scheduler.node("wheel").rate(100.hz()).build(node).unwrap();
+}
+
+fn engage(private: &Private) {
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(EmergencyStop::engage("test", "")).unwrap();
+}
+
+fn wait_until_safe(names: &[String], calls: &Calls) {
+    for name in names {
+        let what = format!("{name} is in its safe state");
+        until(&what, || calls.of(name) == ["safe"]);
+    }
+}
+
+/// Asserts that all motors were made safe once, on another thread than this one, and then shut
+/// down.
+fn assert_shut_down(names: &[String], calls: &Calls) {
+    let here = thread::current().name().map(str::to_owned);
+    for name in names {
+        assert_eq!(calls.of(name), ["safe", "shutdown"], "{name}");
+        assert_ne!(calls.thread_of(name, "safe"), here, "{name}");
+    }
+}
+
+#[test]
+fn nodes_are_safe_after_a_failure_before_the_program_calls_again() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let (names, _group) = add_motors(&mut scheduler, &private, &calls);
+    let (fail, failing) = channel();
+    add_failing_node(&mut scheduler, failing);
+    let running = scheduler.start().unwrap();
+    fail.send(()).unwrap();
+    wait_until_safe(&names, &calls);
+    assert!(running.is_stopping());
+    engage(&private);
+    until("the stop is an event", || {
+        recorded.count("", NodeEvent::EMERGENCY_STOP) == 1
+    });
+    // An emergency stop that is over does not end the safe states of a failed run.
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(EmergencyStop::release("test", "")).unwrap();
+    until("the end is an event", || {
+        recorded.count("", NodeEvent::EMERGENCY_OVER) == 1
+    });
+    running.finish().unwrap_err();
+    assert_shut_down(&names, &calls);
+    for name in &names {
+        assert_eq!(
+            recorded.count(name, NodeEvent::SAFE_STATE_LEFT),
+            0,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_emergency_stop_reaches_the_nodes_of_a_stopped_run_before_the_program_calls_again() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let (names, _group) = add_motors(&mut scheduler, &private, &calls);
+    // The program's own loop, in which this node ticks, is elsewhere.
+    let main = Motor::new("main", &calls);
+    scheduler.node("main").build(main).unwrap();
+    let running = scheduler.start().unwrap();
+    running.handle().stop();
+    // A thread of a node sees the end of the run within 20 ms.
+    thread::sleep(Duration::from_millis(100));
+    engage(&private);
+    wait_until_safe(&names, &calls);
+    until("the other one is reported", || {
+        recorded.count("", NodeEvent::FAILED) == 1
+    });
+    let event = recorded.of("", NodeEvent::FAILED).remove(0);
+    let nodes = names.len();
+    let text = format!("1 of {nodes} nodes are not in their safe state: main");
+    assert_eq!(event.text, *text.as_str());
+    running.finish().unwrap();
+    assert_shut_down(&names, &calls);
+    assert_eq!(calls.of("main"), ["safe", "shutdown"]);
+}
+
+/// A node of the main thread whose tick lasts until the channel is closed.
+fn add_long_tick(scheduler: &mut Scheduler) -> Sender<()> {
+    let (end, is_over) = channel::<()>();
+    let tick = move |_: &mut Context<'_>| assert!(is_over.recv().is_err());
+    scheduler.node("long").build(tick).unwrap();
+    end
+}
+
+#[test]
+fn nodes_are_safe_after_a_failure_during_a_long_tick_of_the_main_thread() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let (names, _group) = add_motors(&mut scheduler, &private, &calls);
+    let (fail, failing) = channel();
+    add_failing_node(&mut scheduler, failing);
+    let end = add_long_tick(&mut scheduler);
+    let run = thread::spawn(|| scheduler.run());
+    fail.send(()).unwrap();
+    wait_until_safe(&names, &calls);
+    drop(end);
+    run.join().unwrap().unwrap_err();
+    for name in &names {
+        assert_eq!(calls.of(name), ["safe", "shutdown"], "{name}");
+    }
+}
+
+/// A node whose `enter_safe_state` takes longer than the last tick of a node may take.
+struct SlowToStop(Motor);
+
+impl Node for SlowToStop {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        thread::sleep(Duration::from_millis(1200));
+        Node::enter_safe_state(&mut self.0);
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        Node::shutdown(&mut self.0)
+    }
+}
+
+#[test]
+fn the_end_of_a_failed_run_waits_for_slow_safe_states() {
+    let (private, calls) = (Private::new(), Calls::default());
+    let mut scheduler = private.scheduler();
+    let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+    for executor in EXECUTORS {
+        let name = format!("{executor:?}");
+        let node = executor.runs(scheduler.node(&name), 100, &commands);
+        let motor = SlowToStop(Motor::new(&name, &calls));
+        node.build(motor).unwrap();
+    }
+    let (fail, failing) = channel();
+    add_failing_node(&mut scheduler, failing);
+    fail.send(()).unwrap();
+    let report = scheduler.run().unwrap_err().into_report().unwrap();
+    for executor in EXECUTORS {
+        let name = format!("{executor:?}");
+        assert_eq!(calls.of(&name), ["safe", "shutdown"], "{name}");
+        assert_eq!(report.node(&name).unwrap().last_error, None, "{name}");
+    }
+}
+
+/// An async node whose ticks wait for ever.
+#[cfg(feature = "async-io")]
+struct Waits(Motor, Sender<()>);
+
+#[cfg(feature = "async-io")]
+impl AsyncNode for Waits {
+    fn tick<'a>(&'a mut self, _: &'a mut Context<'_>) -> TickFuture<'a> {
+        self.1.send(()).unwrap();
+        Box::pin(std::future::pending())
+    }
+
+    fn enter_safe_state(&mut self) {
+        Node::enter_safe_state(&mut self.0);
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        Node::shutdown(&mut self.0)
+    }
+}
+
+#[cfg(feature = "async-io")]
+#[test]
+fn an_async_tick_that_waits_does_not_keep_its_node_from_its_safe_state_after_a_failure() {
+    let (private, calls) = (Private::new(), Calls::default());
+    let mut scheduler = private.scheduler();
+    let (begin, begun) = channel();
+    let waits = AsyncNodeAdapter::new(Waits(Motor::new("waits", &calls), begin));
+    let node = scheduler.node("waits").async_io().rate(100.hz());
+    node.build(waits).unwrap();
+    let (fail, failing) = channel();
+    add_failing_node(&mut scheduler, failing);
+    let running = scheduler.start().unwrap();
+    begun.recv_timeout(LONG).unwrap();
+    fail.send(()).unwrap();
+    wait_until_safe(&["waits".to_owned()], &calls);
+    running.finish().unwrap_err();
+    assert_shut_down(&["waits".to_owned()], &calls);
+}
