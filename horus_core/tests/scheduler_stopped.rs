@@ -320,3 +320,34 @@ fn an_async_tick_that_waits_does_not_keep_its_node_from_its_safe_state_after_a_f
     running.finish().unwrap_err();
     assert_shut_down(&["waits".to_owned()], &calls);
 }
+
+/// A node that cannot be initialised.
+struct Broken;
+
+impl Node for Broken {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Err("no camera".into())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
+#[test]
+fn nodes_are_safe_after_a_failed_init_before_the_program_calls_again() {
+    let (private, calls) = (Private::new(), Calls::default());
+    let mut scheduler = private.scheduler();
+    let (mut names, _group) = add_motors(&mut scheduler, &private, &calls);
+    let main = Motor::new("main", &calls);
+    scheduler.node("main").build(main).unwrap();
+    scheduler.node("broken").order(1).build(Broken).unwrap();
+    names.push("main".to_owned());
+    let running = scheduler.start().unwrap();
+    assert_eq!(calls.of("main"), ["safe"]);
+    wait_until_safe(&names, &calls);
+    running.finish().unwrap_err();
+    for name in &names {
+        assert_eq!(calls.of(name), ["safe", "shutdown"], "{name}");
+    }
+}

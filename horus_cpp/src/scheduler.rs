@@ -217,8 +217,11 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
         let SchedulerState::Built(_) = state else {
             return Err(wrong_state_failure(state));
         };
-        entry.start_if_built(scheduler.id, state)?;
-        entry.run_status()
+        let running = entry.start_if_built(scheduler.id, state)?;
+        entry.run_status().inspect_err(|_| {
+            // This shuts the nodes down. Its error is that of `run_status`.
+            drop(running.tick_once());
+        })
     })
 }
 

@@ -54,3 +54,24 @@ def test_nodes_are_safe_after_a_failure_before_the_program_calls_again(namespace
     with pytest.raises(horus.NodeFailedError):
         scheduler.finish()
     assert calls == ["motor safe", "motor shutdown"]
+
+
+class Broken(horus.Node):
+    def init(self, context):
+        raise ValueError("no camera")
+
+    def tick(self, context):
+        pass
+
+
+@pytest.mark.parametrize("start", [horus.Scheduler.start, horus.Scheduler.__enter__])
+def test_a_start_that_fails_shuts_the_nodes_down(namespace, start):
+    calls = []
+    scheduler = horus.Scheduler("test", namespace)
+    scheduler.add(Motor("motor", calls, rate=100))
+    scheduler.add(Broken("camera", rate=100))
+    with pytest.raises(horus.NodeFailedError, match="no camera") as failed:
+        start(scheduler)
+    assert isinstance(failed.value.__cause__, ValueError)
+    assert calls == ["motor safe", "motor shutdown"]
+    assert scheduler.finish().exit_code == 1

@@ -311,7 +311,10 @@ impl Scheduler {
     /// # Errors
     ///
     /// Returns [`StartError`] if the scheduler cannot be started. This call does not fail if the
-    /// `init` of a node fails; the failure policy of that node decides whether the run stops.
+    /// `init` of a node fails; the failure policy of that node decides whether the run stops. If it
+    /// does, the nodes that are initialised have entered their safe state, or do so within 20 ms,
+    /// and [`Running::finish`] or the next [`Running::tick_once`] shuts them down and returns the
+    /// error.
     pub fn start(self) -> Result<Running, StartError> {
         Running::start(self)
     }

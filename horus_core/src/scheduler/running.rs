@@ -185,6 +185,10 @@ impl Running {
         };
         running.workers.start(entries, &start)?;
         running.shared.mark_started();
+        if running.has_failed() {
+            // WHY now: the caller may do something else before it ends the run.
+            running.workers.begin_failed_end();
+        }
         Ok(running)
     }
 

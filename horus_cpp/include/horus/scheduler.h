@@ -303,9 +303,9 @@ horus_status_t horus_scheduler_add_node(horus_scheduler_t scheduler, const char 
  * This call and those below return HORUS_E_FAILED if a node failed or was late and its policy has
  * ended the run: the text names the node and the reason. A program that exits with an error status
  * after any error therefore also does so after a failure of a node. The call that returns
- * HORUS_E_FAILED shuts the nodes down, as do horus_scheduler_run, _finish and _close. After _run
- * and _finish, horus_scheduler_report has the details. A node that is left behind at the end has
- * failed, too.
+ * HORUS_E_FAILED shuts the nodes down, also after a failed init, as do horus_scheduler_run, _finish
+ * and _close. After _run and _finish, horus_scheduler_report has the details. A node that is left
+ * behind at the end has failed, too.
  *
  * Outcomes: HORUS_STOPPED if the run is to stop already. Errors: HORUS_E_FAILED, for instance after
  * a failed init; HORUS_E_STATE if the scheduler was started before; HORUS_E_SYSTEM; and the errors

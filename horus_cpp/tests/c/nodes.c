@@ -243,6 +243,35 @@ static void callbacks_that_call(int has_thread) {
     EXPECT(HORUS_OK, horus_scheduler_close(robot.scheduler));
 }
 
+static int32_t fail_in_init(void *user, horus_context_t *context) {
+    (void)user;
+    EXPECT(HORUS_OK, horus_context_set_error(context, "no camera"));
+    return 1;
+}
+
+/* A program that ends after the error, without another call, has to leave no device switched on. */
+static void a_start_that_fails_shuts_the_nodes_down(void) {
+    atomic_int events = 0;
+    robot_t on_main = {0}, with_thread = {0}, broken = {0};
+    horus_node_t node = node_of(&on_main);
+    horus_node_options_t options = HORUS_NODE_OPTIONS_INIT;
+    horus_scheduler_t scheduler = opened(&events);
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "main", NULL, &node));
+    options.rate_hz = 100;
+    node = node_of(&with_thread);
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "thread", &options, &node));
+    node = node_of(&broken);
+    node.init = fail_in_init;
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "broken", &options, &node));
+    EXPECT(HORUS_E_FAILED, horus_scheduler_start(scheduler));
+    CHECK(on_main.safe == 1 && on_main.shutdowns == 1);
+    CHECK(with_thread.safe == 1 && with_thread.shutdowns == 1);
+    CHECK(broken.safe == 0 && broken.shutdowns == 0 && broken.errors == 1);
+    EXPECT(HORUS_E_FAILED, horus_scheduler_tick_once(scheduler));
+    EXPECT(HORUS_E_FAILED, horus_scheduler_finish(scheduler));
+    EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
+}
+
 static int32_t receive(void *user, horus_context_t *context) {
     const horus_subscriber_t *subscriber = user;
     pair_t pair;
@@ -523,6 +552,7 @@ int main(void) {
     callbacks_that_call(0);
     callbacks_that_call(1);
     callbacks_that_call_a_started_scheduler();
+    a_start_that_fails_shuts_the_nodes_down();
     topics_wake();
     closed_while_it_runs();
     a_node_that_hangs();

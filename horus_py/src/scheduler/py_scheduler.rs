@@ -39,8 +39,8 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 enum SchedulerStage {
     New(Box<Scheduler>),
     Running(Box<Running>),
-    /// A node failed, and `tick_once` has already raised that failure. `finish` then raises
-    /// nothing, and only returns the report.
+    /// A node failed, and `start` or `tick_once` has already raised that failure. `finish` then
+    /// raises nothing, and only returns the report.
     Failed,
     Over,
 }
@@ -172,11 +172,21 @@ impl PyScheduler {
         Ok(())
     }
 
-    /// Initialises the nodes, in order, and starts their threads.
+    /// Initialises the nodes, in order, and starts their threads. Raises `NodeFailedError` if the
+    /// `init` of a node failed and thereby ended the run.
     pub(crate) fn start(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let this = slf.get();
-        let mut entered = this.enter_stage(slf.py())?;
-        this.start_if_new(slf, entered.get())
+        let (this, py) = (slf.get(), slf.py());
+        let mut entered = this.enter_stage(py)?;
+        this.start_if_new(slf, entered.get())?;
+        if this
+            .handle
+            .reason()
+            .is_none_or(|reason| !reason.is_failure())
+        {
+            return Ok(());
+        }
+        // WHY: the program may not call the scheduler again.
+        this.end_failed_run(py, entered.get())
     }
 
     /// Ticks once, on this thread, every node that has no thread: that has neither a rate, nor a
@@ -192,9 +202,7 @@ impl PyScheduler {
                 if let Some(goes_on) = running.try_tick_once() {
                     return Ok(goes_on);
                 }
-                let outcome = self.finish_run(py, entered.get(), None, true);
-                *entered.get() = SchedulerStage::Failed;
-                outcome.map(|_| false)
+                self.end_failed_run(py, entered.get()).map(|()| false)
             }
             SchedulerStage::New(_) => Err(not_started_error()),
             SchedulerStage::Failed | SchedulerStage::Over => Err(run_over_error()),
@@ -222,7 +230,7 @@ impl PyScheduler {
     }
 
     /// Stops the run, shuts all nodes down in reverse order, and returns the report. Raises the
-    /// same errors as `run`, except for a failure that `tick_once` has already raised.
+    /// same errors as `run`, except for a failure that `start` or `tick_once` has already raised.
     #[pyo3(signature = (*, check = true))]
     pub(crate) fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
         let mut entered = self.enter_stage(py)?;
@@ -453,6 +461,13 @@ impl PyScheduler {
             }
         };
         this.finish_run(py, entered.get(), interrupt, check)
+    }
+
+    /// Ends a run that has failed, and raises the failure. `finish` then does not raise it again.
+    fn end_failed_run(&self, py: Python<'_>, stage: &mut SchedulerStage) -> PyResult<()> {
+        let outcome = self.finish_run(py, stage, None, true);
+        *stage = SchedulerStage::Failed;
+        outcome.map(drop)
     }
 
     fn finish_run(
