@@ -1,6 +1,8 @@
 """The end of a run: nodes are safe and shut down, whatever the main thread does and gets."""
 
+import os
 import signal
+import threading
 import time
 
 import horus
@@ -34,6 +36,11 @@ class Motor(horus.Node):
 def fails(context):
     if context.tick == 2:
         raise ValueError("the wheel fell off")
+
+
+def stops(context):
+    if context.tick == 2:
+        context.stop()
 
 
 def until(condition):
@@ -75,3 +82,104 @@ def test_a_start_that_fails_shuts_the_nodes_down(namespace, start):
     assert isinstance(failed.value.__cause__, ValueError)
     assert calls == ["motor safe", "motor shutdown"]
     assert scheduler.finish().exit_code == 1
+
+
+@pytest.fixture
+def restored_handlers():
+    """Fails if the handler of SIGINT is another one after the test."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    after = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+    assert after is before
+
+
+@pytest.mark.parametrize("end", [fails, stops])
+def test_a_signal_does_not_interrupt_the_hooks_at_the_end(namespace, restored_handlers, end):
+    calls = []
+    scheduler = horus.Scheduler("test", namespace)
+    for name in ["arm", "base"]:
+        scheduler.add(Motor(name, calls, signal.SIGINT))
+    scheduler.add(horus.Node("wheel", tick=end))
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.run()
+    safe = ["arm safe", "base safe"] if end is fails else []
+    assert sorted(calls[: len(safe)]) == safe
+    assert calls[len(safe) :] == ["base shutdown", "arm shutdown"]
+    assert scheduler.report.exit_code == (1 if end is fails else 0)
+
+
+def test_a_second_signal_does_not_interrupt_the_end_that_the_first_began(
+    namespace, restored_handlers
+):
+    calls = []
+    scheduler = horus.Scheduler("test", namespace)
+    scheduler.add(Motor("arm", calls, signal.SIGINT))
+    interrupts = horus.Node("interrupts", tick=lambda context: signal.raise_signal(signal.SIGINT))
+    scheduler.add(interrupts)
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.run()
+    assert calls == ["arm shutdown"]
+
+
+def test_handlers_that_raise_nothing_are_called_after_the_end(namespace):
+    calls = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: calls.append("signal"))
+    try:
+        scheduler = horus.Scheduler("test", namespace)
+        scheduler.add(Motor("arm", calls, signal.SIGUSR1))
+        scheduler.add(horus.Node("stops", tick=stops))
+        scheduler.run()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert calls == ["arm shutdown", "signal"]
+
+
+def test_a_signal_does_not_interrupt_a_safe_state_during_the_run(namespace, restored_handlers):
+    calls = []
+    scheduler = horus.Scheduler("test", namespace)
+    scheduler.add(Motor("arm", calls, signal.SIGINT))
+    stop = horus.Publisher("emergency_stop", horus.EmergencyStop, namespace=namespace)
+    engage = horus.EmergencyStop(engaged=1)
+    sends = horus.Node("sends", rate=100, tick=lambda context: stop.send(engage))
+    scheduler.add(sends)
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.run()
+    assert calls == ["arm safe", "arm shutdown"]
+
+
+def test_an_impatient_signal_interrupts_a_hook_that_does_not_return(namespace, restored_handlers):
+    begun = threading.Event()
+
+    class Hangs(horus.Node):
+        def tick(self, context):
+            context.stop()
+
+        def shutdown(self):
+            begun.set()
+            while True:
+                time.sleep(0.01)
+
+    def interrupt():
+        begun.wait(PATIENCE)
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.7)
+
+    scheduler = horus.Scheduler("test", namespace)
+    scheduler.add(Hangs("hangs"))
+    impatient = threading.Thread(target=interrupt)
+    impatient.start()
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.run()
+    impatient.join(PATIENCE)
+
+
+def test_a_scheduler_that_stops_on_signals_keeps_doing_so_in_its_end(namespace, restored_handlers):
+    calls = []
+    scheduler = horus.Scheduler("test", namespace, stop_on_signals=True)
+    scheduler.add(Motor("arm", calls, signal.SIGINT))
+    scheduler.add(horus.Node("stops", tick=stops))
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.run()
+    assert calls == ["arm shutdown"]

@@ -102,6 +102,7 @@ pub mod internals {
     pub use crate::os::cpu::set_tuning;
     pub use crate::os::descriptor::with_standard_streams_open;
     pub use crate::os::remaining_threads::{RemainingThreads, remaining_threads};
+    pub use crate::os::signal_action::SignalAction;
     pub use crate::os::stderr;
     pub use crate::os::thread;
     pub use crate::process::fork::{ForkLocal, set_child_hook};

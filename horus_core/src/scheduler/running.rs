@@ -297,7 +297,7 @@ impl Running {
     ///
     /// Returns the errors of [`Self::tick_once`].
     pub fn run_for(&mut self, time: Duration) -> Result<(), RunError> {
-        self.run_rounds(time);
+        self.continue_for(time);
         if self.shared.is_stopping() {
             self.end_if_failed()
         } else {
@@ -305,7 +305,10 @@ impl Running {
         }
     }
 
-    fn run_rounds(&mut self, time: Duration) {
+    /// Does the same as [`Self::run_for`], except that it never ends the run. For callers that
+    /// divide one run into several calls, and call [`Self::finish`] once it has to stop.
+    #[doc(hidden)]
+    pub fn continue_for(&mut self, time: Duration) {
         let _marked = ThreadNodesGuard::register(&self.workers.main);
         let mut now_ns = self.clock.resync();
         let end_ns = now_ns.saturating_add(saturating_nanos(time));

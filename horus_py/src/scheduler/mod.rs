@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod events;
 pub(crate) mod handle;
 pub(crate) mod held;
+pub(crate) mod held_signals;
 pub(crate) mod node;
 pub(crate) mod node_owner;
 pub(crate) mod py_scheduler;

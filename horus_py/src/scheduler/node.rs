@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::scheduler::context::PyContext;
 use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::NodeCalls;
+use crate::scheduler::held_signals::HeldSignals;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 use crate::scheduler::settings;
@@ -137,7 +138,8 @@ impl PythonNode {
     /// Calls a hook of the node without arguments. Handles an exception of the hook with
     /// [`Self::handle_exception`].
     fn call_without_arguments(&self, hook: &Py<PyAny>) -> NodeResult {
-        match with_python(|py| check_body_has_run(&hook.bind(py).call0()?)) {
+        let call = |py: Python<'_>| check_body_has_run(&hook.bind(py).call0()?);
+        match with_python(|py| self.call_before_handlers(py, call)) {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => self.handle_exception(error, None),
             None => Err(interpreter_ended_error()),
@@ -191,11 +193,27 @@ impl PythonNode {
         })?
     }
 
+    /// Calls a hook, and calls handlers of signals only after it, if this is the main thread. The
+    /// exception of a handler stops the run. WHY: it must not leave the hook after the first of
+    /// several commands.
+    fn call_before_handlers<R>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(Python<'_>) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let held = HeldSignals::begin(py, false);
+        let result = call(py);
+        if let Some(error) = held.and_then(|held| held.end(py)) {
+            self.run_exceptions.stop_with(error);
+        }
+        result
+    }
+
     /// Calls a hook that concerns the node's safe state, as [`Self::call_reporting_errors`] does.
     /// If it fails, unwinds after that. WHY: the scheduler then knows that the node is not safe,
     /// and does not call the hook again in this safe state.
     fn call_for_safe_state<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
-        self.call_reporting_errors(call)
+        self.call_reporting_errors(|py| self.call_before_handlers(py, call))
             .unwrap_or_else(|| resume_unwind(Box::new("it raised an exception".to_owned())))
     }
 }

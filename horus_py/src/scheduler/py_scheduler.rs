@@ -15,6 +15,7 @@ use crate::namespace::PyNamespace;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::{join_event_thread, start_event_thread};
 use crate::scheduler::held::HeldObjects;
+use crate::scheduler::held_signals::HeldSignals;
 use crate::scheduler::node_owner::{Purpose, WokenNodes, take_node};
 use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::{self, PyReport};
@@ -450,8 +451,8 @@ impl PyScheduler {
             let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| {
                 left.min(SIGNAL_CHECK_INTERVAL)
             });
-            // A node's failure is raised by `finish_run`.
-            drop(run_detached(py, || running.run_for(slice)));
+            // WHY not `run_for`: `finish_run` ends a run that has failed.
+            run_detached(py, || running.continue_for(slice));
             if let Err(error) = py.check_signals() {
                 this.handle.stop();
                 break Some(error);
@@ -485,8 +486,10 @@ impl PyScheduler {
             }
             SchedulerStage::Failed | SchedulerStage::Over => return Err(run_over_error()),
         };
+        let held = HeldSignals::begin(py, interrupt.is_some());
         // The exception for a failed node is made from the report.
         let report = run_detached(py, || running.finish()).or_else(RunError::into_report);
+        let interrupt = held.and_then(|held| held.end(py)).or(interrupt);
         let report = report.map_err(scheduler_error)?;
         let is_this = |other: &Py<Self>| std::ptr::eq(other.get(), self);
         let mut living = lock(&RUNNING_SCHEDULERS);

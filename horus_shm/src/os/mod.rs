@@ -24,6 +24,7 @@ pub(crate) mod region;
 pub(crate) mod remaining_threads;
 pub(crate) mod rt;
 pub(crate) mod signal;
+pub(crate) mod signal_action;
 pub mod stderr;
 pub(crate) mod termination;
 pub mod thread;
