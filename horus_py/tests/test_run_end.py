@@ -183,3 +183,45 @@ def test_a_scheduler_that_stops_on_signals_keeps_doing_so_in_its_end(namespace, 
     with pytest.raises(KeyboardInterrupt):
         scheduler.run()
     assert calls == ["arm shutdown"]
+
+
+class Slow(horus.Node):
+    """Its tick lasts until the event is set."""
+
+    def __init__(self, released):
+        super().__init__("slow")
+        self.begun = threading.Event()
+        self.released = released
+
+    def tick(self, context):
+        self.begun.set()
+        assert self.released.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("is_released_in_time", [True, False])
+def test_a_block_ends_the_run_although_another_thread_is_in_a_call(namespace, is_released_in_time):
+    calls, rounds, released = [], [], threading.Event()
+    scheduler = horus.Scheduler("test", namespace)
+    scheduler.add(Motor("motor", calls, rate=100))
+    slow = scheduler.add(Slow(released))
+
+    def drive():
+        while scheduler.tick_once():
+            rounds.append("tick")
+
+    driver = threading.Thread(target=drive)
+    with pytest.raises(RuntimeError, match="of the block"), scheduler:
+        driver.start()
+        assert slow.begun.wait(PATIENCE)
+        if is_released_in_time:
+            threading.Timer(0.1, released.set).start()
+        raise RuntimeError("of the block")
+    if is_released_in_time:
+        assert calls == ["motor shutdown"]
+    released.set()
+    driver.join(PATIENCE)
+    assert not driver.is_alive()
+    assert len(rounds) <= 1
+    if not is_released_in_time:
+        scheduler.finish()
+        assert calls == ["motor shutdown"]

@@ -358,10 +358,8 @@ impl PyActors {
     /// is true.
     fn end(&self, py: Python<'_>, check: bool) -> PyResult<()> {
         match &self.own {
-            Some(scheduler) if scheduler.get().is_running(py) => {
-                scheduler.get().finish(py, check).map(drop)
-            }
-            _ => Ok(()),
+            Some(scheduler) => scheduler.get().end_block(py, check),
+            None => Ok(()),
         }
     }
 }

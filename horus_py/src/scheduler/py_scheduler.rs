@@ -32,6 +32,11 @@ use crate::wait::gil::{self, run_detached};
 /// The time between two checks for signals while a scheduler runs. A Ctrl-C takes effect after at
 /// most this time, and the time that the run takes to end.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(30);
+/// Maximum time for which the end of a `with` block waits until a call of another thread returns,
+/// after it has stopped the run.
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(1);
+/// The time between two attempts to take the place of that call.
+const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum time for which the exit of the interpreter waits for threads that run schedulers.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 
@@ -279,15 +284,7 @@ impl PyScheduler {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let is_error = !exception.iter().all(|part| part.is_none());
-        let mut entered = self.enter_stage(py)?;
-        let ended = if let SchedulerStage::Running(_) = entered.get() {
-            self.finish_run(py, entered.get(), None, !is_error)
-                .map(drop)
-        } else {
-            Ok(())
-        };
-        drop(entered);
-        exit_with_block(py, exception, ended)
+        exit_with_block(py, exception, self.end_block(py, !is_error))
     }
 
     /// Shows its references to Python's garbage collector.
@@ -339,12 +336,6 @@ impl PyScheduler {
         }
     }
 
-    /// Returns true if the scheduler runs.
-    pub(crate) fn is_running(&self, py: Python<'_>) -> bool {
-        let entered = self.enter_stage(py);
-        entered.is_ok_and(|mut entered| matches!(entered.get(), SchedulerStage::Running(_)))
-    }
-
     /// Returns true if the scheduler no longer uses its nodes in this process.
     pub(crate) fn is_over(&self, py: Python<'_>) -> bool {
         let is_over =
@@ -363,6 +354,32 @@ impl PyScheduler {
 
     pub(super) const fn woken_nodes(&self) -> &WokenNodes {
         &self.woken_nodes
+    }
+
+    /// Ends the run at the end of a `with` block, if the scheduler runs. If another thread is in a
+    /// call of the scheduler, first stops the run, and waits until that call has returned. Raises
+    /// the failure of a node only if `check` is true.
+    ///
+    /// # Errors
+    ///
+    /// `BusyError` if the call has not returned after [`BUSY_WAIT_MAX`], apart from the errors of
+    /// the run.
+    pub(crate) fn end_block(&self, py: Python<'_>, check: bool) -> PyResult<()> {
+        let end = Instant::now() + BUSY_WAIT_MAX;
+        let mut entered = loop {
+            match self.enter_stage(py) {
+                Err(error) if error.is_instance_of::<BusyError>(py) && Instant::now() < end => {
+                    // WHY: nobody may be left who ends the nodes.
+                    self.handle.stop();
+                    run_detached(py, || thread::sleep(BUSY_POLL_INTERVAL));
+                }
+                entered => break entered?,
+            }
+        };
+        match entered.get() {
+            SchedulerStage::Running(_) => self.finish_run(py, entered.get(), None, check).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that this process created the scheduler.
