@@ -225,3 +225,38 @@ def test_a_block_ends_the_run_although_another_thread_is_in_a_call(namespace, is
     if not is_released_in_time:
         scheduler.finish()
         assert calls == ["motor shutdown"]
+
+
+def test_a_tick_that_ends_its_own_scheduler_gets_an_error_at_once(namespace):
+    errors = []
+    scheduler = horus.Scheduler("test", namespace)
+
+    def tick(context):
+        if context.tick == 0:
+            for call in [scheduler.finish, scheduler.tick_once, scheduler.run, scheduler.__exit__]:
+                with pytest.raises(horus.BusyError, match=r"stop\(\)") as error:
+                    call()
+                errors.append(error.value)
+        elif context.tick == 1:
+            context.stop()
+
+    scheduler.add(horus.Node("ends", tick=tick, rate=100))
+    scheduler.start()
+    until(lambda: scheduler.handle().metrics("ends").ticks >= 2)
+    report = scheduler.finish()
+    assert len(errors) == 4
+    assert report.exit_code == 0
+
+
+def test_a_handler_that_closes_its_own_group_gets_an_error_at_once(directory):
+    errors = []
+    with horus.Actors("fleet") as group:
+
+        def handle(message, context):
+            with pytest.raises(horus.BusyError, match=r"stop\(\)") as error:
+                group.close()
+            errors.append(error.value)
+
+        address = group.spawn(handle)
+        address.tell(1)
+        until(lambda: errors)

@@ -106,7 +106,8 @@ class Actors:
     def close(self) -> None:
         """Ends a group that has its own scheduler: shuts its actors down, and drops their mail.
 
-        Raises what made the run fail. Does nothing for a group that `Scheduler.actors` made.
+        Raises what made the run fail, and `BusyError` in a handler of one of the actors. Does
+        nothing for a group that `Scheduler.actors` made.
         """
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...

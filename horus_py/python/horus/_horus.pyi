@@ -530,8 +530,7 @@ class Scheduler:
     def stop(self) -> None:
         """Shuts every node down after its current tick; then `run` returns."""
     def start(self) -> None:
-        """Initialises the nodes, in order, and starts their threads. Raises `NodeFailedError` if the
-        `init` of a node failed and ended the run, after it has shut the nodes down."""
+        """Initialises the nodes and starts their threads. Raises `NodeFailedError` if that fails."""
     def tick_once(self) -> bool:
         """Ticks every node that has neither a rate nor a topic once, on this thread. Returns False if
         the run should stop. Raises the same errors as `run`."""

@@ -14,6 +14,7 @@ pub(crate) mod held;
 pub(crate) mod held_signals;
 pub(crate) mod node;
 pub(crate) mod node_owner;
+pub(crate) mod own_calls;
 pub(crate) mod py_scheduler;
 pub(crate) mod python_calls;
 pub(crate) mod remote;

@@ -18,6 +18,7 @@ use crate::scheduler::context::PyContext;
 use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::NodeCalls;
 use crate::scheduler::held_signals::HeldSignals;
+use crate::scheduler::own_calls::OwnCallGuard;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 use crate::scheduler::settings;
@@ -101,6 +102,13 @@ impl PythonNode {
         self.call_hook(&self.calls.tick, context, read)
     }
 
+    /// Calls `call`, which calls a Python function of this node, as [`with_python`] does.
+    #[inline]
+    pub(crate) fn with_python<R>(&self, call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+        let _own_call = OwnCallGuard::begin(&self.run_exceptions);
+        with_python(call)
+    }
+
     /// Calls a hook with the context, and converts the result of the hook with `read`. Returns
     /// `None` if the hook raised `KeyboardInterrupt` or `SystemExit`.
     #[inline]
@@ -110,7 +118,7 @@ impl PythonNode {
         context: &mut Context<'_>,
         read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
     ) -> Result<Option<R>, NodeError> {
-        let outcome = with_python(|py| {
+        let outcome = self.with_python(|py| {
             let current = &self.calls.context.get().current;
             // Relaxed: the GIL orders what its holders do.
             current.store(ptr::from_mut(context).cast(), Ordering::Relaxed);
@@ -139,7 +147,7 @@ impl PythonNode {
     /// [`Self::handle_exception`].
     fn call_without_arguments(&self, hook: &Py<PyAny>) -> NodeResult {
         let call = |py: Python<'_>| check_body_has_run(&hook.bind(py).call0()?);
-        match with_python(|py| self.call_before_handlers(py, call)) {
+        match self.with_python(|py| self.call_before_handlers(py, call)) {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => self.handle_exception(error, None),
             None => Err(interpreter_ended_error()),
@@ -184,7 +192,7 @@ impl PythonNode {
     /// Calls a hook whose failures the scheduler ignores. An exception is passed to Python's
     /// `sys.unraisablehook`, like an exception in a destructor.
     fn call_reporting_errors<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
-        with_python(|py| match call(py) {
+        self.with_python(|py| match call(py) {
             Ok(result) => Some(result),
             Err(error) => {
                 error.write_unraisable(py, Some(self.calls.tick.bind(py)));

@@ -17,6 +17,7 @@ use crate::scheduler::events::{join_event_thread, start_event_thread};
 use crate::scheduler::held::HeldObjects;
 use crate::scheduler::held_signals::HeldSignals;
 use crate::scheduler::node_owner::{Purpose, WokenNodes, take_node};
+use crate::scheduler::own_calls::is_in_own_call;
 use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::{self, PyReport};
 use crate::scheduler::run_exceptions::{
@@ -200,6 +201,7 @@ impl PyScheduler {
     /// stop: call `finish` then. Raises `NodeFailedError` if a node failed and thereby ended the
     /// run.
     fn tick_once(&self, py: Python<'_>) -> PyResult<bool> {
+        self.check_not_in_own_call()?;
         let mut entered = self.enter_stage(py)?;
         match entered.get() {
             SchedulerStage::Running(running) => {
@@ -239,6 +241,7 @@ impl PyScheduler {
     /// same errors as `run`, except for a failure that `start` or `tick_once` has already raised.
     #[pyo3(signature = (*, check = true))]
     pub(crate) fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
+        self.check_not_in_own_call()?;
         let mut entered = self.enter_stage(py)?;
         if matches!(entered.get(), SchedulerStage::Failed) {
             *entered.get() = SchedulerStage::Over;
@@ -365,6 +368,7 @@ impl PyScheduler {
     /// `BusyError` if the call has not returned after [`BUSY_WAIT_MAX`], apart from the errors of
     /// the run.
     pub(crate) fn end_block(&self, py: Python<'_>, check: bool) -> PyResult<()> {
+        self.check_not_in_own_call()?;
         let end = Instant::now() + BUSY_WAIT_MAX;
         let mut entered = loop {
             match self.enter_stage(py) {
@@ -390,6 +394,20 @@ impl PyScheduler {
     /// not exist there, and its locks may be held.
     pub(crate) fn check_not_forked(&self) -> PyResult<()> {
         python_calls::check_not_forked(self.generation, "the scheduler")
+    }
+
+    /// Checks that this thread is not in a function of a node or an actor of this scheduler.
+    ///
+    /// # Errors
+    ///
+    /// `BusyError` if it is: the end of the run would wait for that function.
+    fn check_not_in_own_call(&self) -> PyResult<()> {
+        if !is_in_own_call(&self.run_exceptions) {
+            return Ok(());
+        }
+        Err(BusyError::new_err(
+            "the scheduler is running this function: to end the run here, call stop()",
+        ))
     }
 
     fn enter_stage(&self, py: Python<'_>) -> PyResult<ExclusiveGuard<'_, SchedulerStage>> {
@@ -457,6 +475,7 @@ impl PyScheduler {
     ) -> PyResult<Py<PyReport>> {
         let this = slf.get();
         let py = slf.py();
+        this.check_not_in_own_call()?;
         let mut entered = this.enter_stage(py)?;
         this.start_if_new(slf, entered.get())?;
         let SchedulerStage::Running(running) = entered.get() else {

@@ -128,7 +128,7 @@ impl PythonTask {
 
     /// Calls a method of the Python object `ticks`. An exception is passed to `sys.unraisablehook`.
     fn call_ticks_method(&self, method: &str) {
-        let _ = with_python(|py| {
+        let _ = self.node.with_python(|py| {
             if let Err(error) = self.ticks.call_method0(py, method) {
                 error.write_unraisable(py, Some(self.ticks.bind(py)));
             }
