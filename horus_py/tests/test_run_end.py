@@ -260,3 +260,22 @@ def test_a_handler_that_closes_its_own_group_gets_an_error_at_once(directory):
         address = group.spawn(handle)
         address.tell(1)
         until(lambda: errors)
+
+
+def test_a_node_that_replaces_another_one_is_the_cause_of_its_failure(namespace):
+    scheduler = horus.Scheduler("test", namespace)
+    scheduler.add(horus.Node("old", tick=lambda context: None, rate=500))
+    broken = threading.Event()
+
+    def tick(context):
+        if broken.is_set():
+            raise ValueError("late")
+
+    scheduler.start()
+    # The new node has the policies of the old one.
+    swap = scheduler.swap("old", horus.Node("new", tick=tick, failure_policy="ignore"))
+    assert swap.wait(PATIENCE) == "done"
+    broken.set()
+    with pytest.raises(horus.NodeFailedError, match="late") as failed:
+        until(lambda: not scheduler.tick_once())
+    assert isinstance(failed.value.__cause__, ValueError)

@@ -92,7 +92,8 @@ impl PyHandle {
             let shares_wakers = woken_nodes.share_subscribers(node, settings)?;
             // The garbage collector need not know them: a scheduler that runs is not garbage.
             let mut held = Vec::new();
-            let swap = match PreparedNode::new(replacement, settings, run_exceptions, &mut held)? {
+            let owner = (run_exceptions, Purpose::Replacement);
+            let swap = match PreparedNode::new(replacement, settings, owner, &mut held)? {
                 PreparedNode::Task(replacement) => {
                     let swap = inner.swap(node, replacement);
                     return swap.map(PySwap).map_err(async_replacement_error);

@@ -18,6 +18,7 @@ use crate::scheduler::context::PyContext;
 use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::NodeCalls;
 use crate::scheduler::held_signals::HeldSignals;
+use crate::scheduler::node_owner::Purpose;
 use crate::scheduler::own_calls::OwnCallGuard;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
@@ -52,11 +53,13 @@ pub(crate) struct PythonNode {
 }
 
 impl PythonNode {
-    /// Makes the node from a Python object of the class `horus.Node` and its settings.
+    /// Makes the node from a Python object of the class `horus.Node` and its settings. `purpose`
+    /// says whether the node is added, or replaces another one, whose policies it then has.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
         run_exceptions: &Arc<RunExceptions>,
+        purpose: Purpose,
     ) -> PyResult<Self> {
         let py = node.py();
         let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
@@ -83,9 +86,10 @@ impl PythonNode {
         };
         Ok(Self {
             name: settings::required_setting(settings, "name")?,
-            can_be_fatal: settings::failure_policy_of(settings)?.is_none_or(|policy| {
-                matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
-            }),
+            can_be_fatal: purpose == Purpose::Replacement
+                || settings::failure_policy_of(settings)?.is_none_or(|policy| {
+                    matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
+                }),
             calls: DropAttached::new(Arc::new(calls)),
             run_exceptions: Arc::clone(run_exceptions),
         })

@@ -153,7 +153,8 @@ impl PyScheduler {
         take_node(slf, &node, Purpose::Addition, |settings| {
             this.configure(node.py(), |scheduler| {
                 let mut held = Vec::new();
-                let prepared = PreparedNode::new(&node, settings, &this.run_exceptions, &mut held)?;
+                let owner = (&this.run_exceptions, Purpose::Addition);
+                let prepared = PreparedNode::new(&node, settings, owner, &mut held)?;
                 let name: String = settings::required_setting(settings, "name")?;
                 let builder = settings::apply_settings(scheduler.node(&name), settings)?;
                 let builder = match settings.get_item("safe_state")? {

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::HeldObject;
 use crate::scheduler::node::{PythonNode, interpreter_ended_error};
+use crate::scheduler::node_owner::Purpose;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 
@@ -43,10 +44,10 @@ impl PreparedNode {
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
-        run_exceptions: &Arc<RunExceptions>,
+        (run_exceptions, purpose): (&Arc<RunExceptions>, Purpose),
         held: &mut Vec<HeldObject>,
     ) -> PyResult<Self> {
-        let made = PythonNode::new(node, settings, run_exceptions)?;
+        let made = PythonNode::new(node, settings, run_exceptions, purpose)?;
         held.push(HeldObject::Calls(Arc::clone(&made.calls)));
         Ok(match settings.get_item("ticks")? {
             Some(ticks) => {
