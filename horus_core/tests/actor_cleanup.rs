@@ -228,37 +228,41 @@ fn actors_that_are_spawned_in_an_emergency_stop_enter_their_safe_state() {
 /// A group was stopped, and a parent waits for its child, whose handler does not return.
 #[test]
 fn a_parent_that_waits_for_a_child_that_hangs_is_safe_and_shut_down_at_the_end() {
-    let (scheduler, actors, _private) = group(2);
-    let calls = Calls::default();
-    let (gives_child, child) = mpsc::channel();
-    let its_calls = calls.clone();
-    let parent = Puppet::new("parent", &calls).with_init(move |context| {
-        gives_child.send(context.spawn(Puppet::new("child", &its_calls))?)?;
-        Ok(())
-    });
-    let parent = actors.options().safe_state().spawn(parent).unwrap();
-    let child = child.recv().unwrap();
-    let running = scheduler.start().unwrap();
-    let release = block_on_second_thread(&actors, &child);
-    running.handle().stop_node("fleet").unwrap();
-    let mail = Arc::new(());
-    until("the parent waits for its child", || {
-        parent
-            .tell(Order::Hold(Box::new(Arc::clone(&mail))))
-            .unwrap();
-        actors.counters().undelivered > 0
-    });
-    until("it has no mail", || Arc::strong_count(&mail) == 1);
-    running.finish().unwrap_err();
-    let before = [
-        "init parent",
-        "init child",
-        "safe parent",
-        "shutdown parent",
-    ];
-    assert_eq!(calls.all(), before);
-    drop(release);
-    until("the child has ended", || calls.has("shutdown child"));
+    for has_safe_state in [true, false] {
+        let (scheduler, actors, _private) = group(2);
+        let calls = Calls::default();
+        let (gives_child, child) = mpsc::channel();
+        let its_calls = calls.clone();
+        let parent = Puppet::new("parent", &calls).with_init(move |context| {
+            gives_child.send(context.spawn(Puppet::new("child", &its_calls))?)?;
+            Ok(())
+        });
+        let options = actors.options();
+        let options = if has_safe_state {
+            options.safe_state()
+        } else {
+            options
+        };
+        let parent = options.spawn(parent).unwrap();
+        let child = child.recv().unwrap();
+        let running = scheduler.start().unwrap();
+        let release = block_on_second_thread(&actors, &child);
+        running.handle().stop_node("fleet").unwrap();
+        let mail = Arc::new(());
+        until("the parent waits for its child", || {
+            let order = Order::Hold(Box::new(Arc::clone(&mail)));
+            parent.tell(order).unwrap();
+            actors.counters().undelivered > 0
+        });
+        until("it has no mail", || Arc::strong_count(&mail) == 1);
+        running.finish().unwrap_err();
+        let mut before = vec!["init parent", "init child"];
+        before.extend(has_safe_state.then_some("safe parent"));
+        before.push("shutdown parent");
+        assert_eq!(calls.all(), before);
+        drop(release);
+        until("the child has ended", || calls.has("shutdown child"));
+    }
 }
 
 /// A group is stopped in an emergency stop, and the run ends before the stop does.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use executors::{LONG, until};
 use horus_core::actor::{
-    Actor, Actors, Address, Context, MailboxKind, Reply, SpawnOptions, TrySendError,
+    Actor, Actors, Address, Context, MailboxKind, Reply, SpawnOptions, Timer, TrySendError,
 };
 use horus_core::scheduler::{FailurePolicy, NodeResult, Running};
 use private::Private;
@@ -233,11 +233,14 @@ struct Gate {
     failing: Option<u64>,
     /// True if it looks each millisecond whether it is open.
     looks: bool,
+    timer: Option<Timer>,
 }
 
 enum Passed {
     Number(u64),
     Look,
+    /// Ends the timer.
+    Rest(Reply<()>),
     Stop,
 }
 
@@ -254,6 +257,7 @@ impl Seen {
             handled: Arc::clone(&self.handled),
             failing,
             looks: true,
+            timer: None,
         }
     }
 
@@ -292,7 +296,7 @@ impl Actor for Gate {
     fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
         // WHY a timer: its messages come into a full mailbox, too.
         if self.looks {
-            context.tell_every(Duration::from_millis(1), || Passed::Look);
+            self.timer = Some(context.tell_every(Duration::from_millis(1), || Passed::Look));
         }
         Ok(())
     }
@@ -302,6 +306,10 @@ impl Actor for Gate {
         match message {
             Passed::Look if is_open => context.unstash_all(),
             Passed::Look => {}
+            Passed::Rest(reply) => {
+                self.timer.iter().for_each(Timer::cancel);
+                reply.send(());
+            }
             Passed::Stop => context.stop(),
             Passed::Number(number) if is_open => {
                 if self.failing == Some(number) {
@@ -350,6 +358,13 @@ fn messages_that_were_put_aside_are_counted_and_come_first() {
         seen.set_open(true);
         seen.expect(0..sent);
     }
+    // WHY: otherwise a message of the timer may wait at the end.
+    let mut answer = None;
+    until("it has room for a question", || {
+        answer = address.ask(Passed::Rest).ok();
+        answer.is_some()
+    });
+    answer.unwrap().wait(LONG).unwrap();
     running.finish().unwrap();
     assert_eq!(actors.counters().undelivered, 0);
 }

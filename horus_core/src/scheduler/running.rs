@@ -318,15 +318,14 @@ impl Running {
         while !self.shared.is_stopping() {
             now_ns = self.clock.resync();
             self.poll_commands(now_ns);
+            if now_ns >= end_ns {
+                return;
+            }
             let due_ns = if self.workers.main.is_empty() {
                 end_ns
             } else {
                 self.timeline.due_ns()
             };
-            // WHY not only the first: a wake may be late, and the last due time is no exception.
-            if now_ns >= end_ns && (due_ns >= end_ns || time.is_zero()) {
-                return;
-            }
             if now_ns < due_ns.min(end_ns) {
                 let Self {
                     workers,

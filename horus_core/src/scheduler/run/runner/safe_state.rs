@@ -5,8 +5,8 @@ use horus_shm::clock::Clock;
 
 use super::Runner;
 use crate::message::NodeEvent;
-use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::metrics::UserCall;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::run::catch_panic::catch_panic;
 
 /// The progress of a node towards its safe state.
