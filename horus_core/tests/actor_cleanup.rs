@@ -1,5 +1,5 @@
-//! What actors leave behind: the calls that they get at the end of groups and runs, their timers,
-//! and the values that are dropped with them.
+//! Actors and the things that they leave behind: the calls that they get at the end of groups and
+//! runs, their timers, and the values that are dropped with them.
 
 use horus_testing as _;
 

@@ -22,8 +22,7 @@ const ENDED: u64 = 2;
 /// The state that a timer shares with its handles and with the messages that it has sent.
 #[derive(Default)]
 struct TimerState {
-    /// [`CANCELLED`] if the timer was cancelled, [`ENDED`] if it has ended with its actor, otherwise
-    /// 0.
+    /// [`CANCELLED`] if the timer was cancelled, [`ENDED`] if it has ended with its actor, else 0.
     cancelled: AtomicU64,
     /// 1 while a message of the timer waits in the actor's mailbox, otherwise 0.
     waiting: AtomicU64,

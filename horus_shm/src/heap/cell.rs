@@ -580,8 +580,8 @@ fn make_cell<B: Behaviour<G>, G: Group>(
     CellPointer(place.cast())
 }
 
-/// Drops a message that a newer one has replaced. WHY a panic is caught: the newer message was sent,
-/// and its sender has nothing to do with the older one.
+/// Drops a message that a newer one has replaced. WHY a panic is caught: the newer message was
+/// sent, and its sender has nothing to do with the older one.
 fn drop_replaced_message<G: Group>(group: &G, message: Envelope<impl Send>) {
     if drop_catching_panic(|| drop(message)) {
         group.handle_replaced_message_panic();
