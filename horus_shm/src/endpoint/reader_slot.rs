@@ -179,8 +179,8 @@ impl ReaderSlot {
     /// topic's name now. The reader still reads this slot's file, too.
     pub(crate) fn announce_move(&self, file: u64) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
-            // ORDERING(epoch): pairs with the load in `unmoved_reader_in`: a publisher that sees it
-            // sees the cursors of this reader in the other file.
+            // ORDERING(epoch): pairs with the load in `unmoved_readers_in`: a publisher that sees
+            // it sees the cursors of this reader in the other file.
             Word::store(&block.moved_to, file, edge::EPOCH_PUBLISH);
         }
     }

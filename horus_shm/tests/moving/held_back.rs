@@ -79,3 +79,50 @@ fn a_wait_for_room_follows_the_publisher_to_the_next_file() {
     assert_eq!(received, (1..=next).collect::<Vec<_>>());
     expect_nothing_lost(&reader, next + 1);
 }
+
+impl Scene {
+    /// A reliable publisher with four slots that gives up readers after `after`, and two reliable
+    /// readers. The publisher and the second reader have moved; the first one makes no call. The
+    /// publisher's lane is full of messages that the second reader has received.
+    fn one_of_two_has_moved(&self, after: Duration) -> (RawProducer, RawConsumer, RawConsumer) {
+        let mut request = self.request();
+        (request.capacity, request.reliability) = (Some(4), Some(Reliability::Reliable));
+        let segment = self.open_with(&request);
+        let reader = || RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
+        let (unmoved, mut reading) = (reader(), reader());
+        let detach = OnStalled::Detach { after };
+        let mut producer = RawProducer::new(Arc::clone(&segment), detach).unwrap();
+        self.remove();
+        send(&mut producer, 0..4);
+        assert_eq!(receive(&mut reading), [0, 1, 2, 3]);
+        (producer, unmoved, reading)
+    }
+}
+
+#[test]
+fn only_the_reader_that_has_not_moved_is_given_up() {
+    let scene = Scene::new(0);
+    let (mut producer, unmoved, mut reading) = scene.one_of_two_has_moved(Duration::ZERO);
+    send(&mut producer, 4..5);
+    assert_eq!(receive(&mut reading), [4]);
+    let counts = (unmoved.detach_count(), reading.detach_count());
+    assert_eq!(
+        counts,
+        (1, 0),
+        "of the one that has not moved, and the other"
+    );
+}
+
+#[test]
+fn a_publisher_that_gave_up_an_unmoved_reader_still_waits_for_the_others() {
+    let scene = Scene::new(0);
+    let (mut producer, _unmoved, mut reading) = scene.one_of_two_has_moved(Duration::from_secs(1));
+    let policy = WaitPolicy::with_timeout(Duration::from_secs(60));
+    let sent = producer.send_bytes_until(policy, &4_u64.to_le_bytes());
+    sent.unwrap();
+    // WHY: if the readers were given up, too, all these messages would find room.
+    let next = send_until_full(&mut producer, 5, &MANY);
+    assert_eq!(next, 8, "the lane has four slots");
+    assert_eq!(receive(&mut reading), [4, 5, 6, 7]);
+    expect_nothing_lost(&reading, 8);
+}

@@ -348,11 +348,18 @@ impl RawProducer {
     /// Returns a reliable reader for which this publisher waits, because it has not yet moved from
     /// a file that the publisher has left: that file, and the index of the reader there.
     pub(super) fn unmoved_reader(&self) -> Option<(&Arc<Segment>, u32)> {
+        self.unmoved_readers().next()
+    }
+
+    /// Returns all readers that [`Self::unmoved_reader`] may return. A reader that was in several
+    /// files, but is not in the present one, comes once for each of them.
+    fn unmoved_readers(&self) -> impl Iterator<Item = (&Arc<Segment>, u32)> {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
-        self.awaited.iter().find_map(|former| {
-            let reader = unmoved_reader_in((&former.segment, former.lane), &identity, file)?;
-            Some((&former.segment, reader))
+        self.awaited.iter().flat_map(move |former| {
+            let lane = (&*former.segment, former.lane);
+            let readers = unmoved_readers_in(lane, identity, file);
+            readers.map(|reader| (&former.segment, reader))
         })
     }
 
@@ -380,6 +387,21 @@ impl RawProducer {
         }
     }
 
+    /// Stops waiting for the readers of former files, because they have not moved for too long.
+    /// Counts that for each of them, in the file in which it still is.
+    pub(super) fn give_up_unmoved_readers(&mut self) {
+        for (segment, reader) in self.unmoved_readers() {
+            // WHY not if it has moved on: it is counted once, in the file in which it is now.
+            // Relaxed: for people.
+            if let Ok(block) = segment.reader_block(reader, Access::Write)
+                && block.moved_to.get() == 0
+            {
+                block.detached.fetch_add_one();
+            }
+        }
+        self.end_wait_for_readers();
+    }
+
     /// Stops waiting for the readers of former files, so that the publisher may send without them.
     pub(super) fn end_wait_for_readers(&mut self) {
         self.awaited.clear();
@@ -403,18 +425,18 @@ impl RawProducer {
     }
 }
 
-/// Returns the first live reliable reader in the given file that reads the given lane and messages
-/// of the given type, and that has not moved to the file `present`.
-fn unmoved_reader_in(
+/// Returns the live reliable readers in the given file that read the given lane and messages of the
+/// given type, and that have not moved to the file `present`.
+fn unmoved_readers_in(
     (segment, lane): (&Segment, u32),
-    identity: &TypeIdentity,
+    identity: TypeIdentity,
     present: u64,
-) -> Option<u32> {
-    let wait = segment.wait_block(Access::Read).ok()?;
+) -> impl Iterator<Item = u32> {
+    let wait = segment.wait_block(Access::Read);
     // Relaxed: a reader that is not seen came after the file had lost its name.
-    let gated = wait.gated.get();
+    let gated = wait.map_or(0, |wait| wait.gated.get());
     let is_present = segment.file_number() == present;
-    (0..segment.shape().reader_limit()).find(|&reader| {
+    (0..segment.shape().reader_limit()).filter(move |&reader| {
         let Ok(block) = segment.reader_block(reader, Access::Read) else {
             return false;
         };

@@ -258,7 +258,10 @@ impl RawProducer {
         if self.is_held_back() {
             match (self.on_stalled, refused) {
                 (OnStalled::Detach { after }, Some(run)) if run.probed - run.since >= after => {
-                    self.end_wait_for_readers();
+                    self.give_up_unmoved_readers();
+                    // WHY no further: those kept the lane full. The readers that are here may have
+                    // read all of it, and are not stalled.
+                    return Ok(tries + 1);
                 }
                 _ => {
                     self.check_file_not_truncated()?;
