@@ -1,8 +1,10 @@
 //! Readers that want only the newest message, while a former file of their topic has messages.
 
-use horus_shm::RawConsumer;
+use std::sync::Arc;
 
-use super::{Scene, send};
+use horus_shm::{BorrowError, OnStalled, RawConsumer, RawProducer, ReadMode, Request, TypeInfo};
+
+use super::{Scene, receive, send};
 
 /// The ways to receive the newest message: into a buffer, and borrowed.
 const WAYS: [fn(&mut RawConsumer) -> Option<u64>; 2] = [
@@ -49,4 +51,32 @@ fn the_newest_message_is_never_older_than_that_of_the_call_before() {
         assert_eq!(found, (15, 3, 12));
         assert_eq!((stats.lost, stats.waiting), (0, 0));
     }
+}
+
+/// A message that cannot be borrowed now is received later, so nothing newer may come before it.
+#[test]
+fn no_newer_message_is_borrowed_while_a_former_file_has_one_that_cannot_be_borrowed() {
+    let scene = Scene::new(0);
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    (request.capacity, request.pinnable) = (Some(2), Some(true));
+    let segment = scene.open_with(&request);
+    let mut reader = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
+    let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
+    send(&mut producer, 0..1);
+    // WHY: a reader may hold one of two slots.
+    let held = reader.borrow().unwrap().expect("message 0");
+    send(&mut producer, 1..2);
+    scene.remove();
+    send(&mut producer, 2..3);
+    for _ in 0..2 {
+        let found = reader.borrow_latest(&number);
+        assert!(
+            matches!(found, Err(BorrowError::NoPins { .. })),
+            "{found:?}"
+        );
+    }
+    drop(held);
+    assert_eq!(newest(&mut reader, WAYS[1]), [1, 2]);
+    assert_eq!(receive(&mut reader), []);
+    assert_eq!((reader.stats().received, reader.stats().lost), (3, 0));
 }

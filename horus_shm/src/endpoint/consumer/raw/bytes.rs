@@ -133,17 +133,26 @@ impl RawConsumer {
         if self.read_mode() == ReadMode::Observer {
             return Err(self.observer_borrow_error());
         }
-        let mut refused = None;
+        let mut refused: Option<(BorrowError, u64)> = None;
         let found = self.latest_among(usize::MAX, |this, lane, _| {
+            let file = this.segment.file_number();
+            // WHY only in later files: they may have newer messages of the same publisher, and the
+            // one that cannot be held is received later.
+            if refused
+                .as_ref()
+                .is_some_and(|(_, in_file)| *in_file != file)
+            {
+                return None;
+            }
             // WHY: without a second pin the other lanes are not compared, and stay unread.
             let held = this
                 .pin_latest_of(lane)
-                .map_err(|error| refused = Some(error));
+                .map_err(|error| refused = Some((error, file)));
             let (arrival, sample) = held.ok().flatten()?;
             Some((arrival, key(sample.bytes()), sample))
         });
         match (found, refused) {
-            (None, Some(error)) => Err(error),
+            (None, Some((error, _))) => Err(error),
             (found, _) => Ok(found),
         }
     }
