@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use horus_core::RecvError;
-use horus_core::message::CmdVel;
+use horus_core::message::{CmdVel, Imu};
 use horus_core::topic::{DynamicType, Publisher, Qos, Subscriber};
 use horus_core::value::Value;
 use horus_shm::rt;
@@ -497,4 +497,24 @@ fn a_task_whose_topic_is_truncated_gets_an_error() {
     // SAFETY: `status` is valid for the write.
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     assert_eq!(status, 0, "as waitpid says it: 7 is SIGBUS");
+}
+
+/// A subscriber without a publisher that matches is in error, but messages may come later.
+#[test]
+fn a_stream_goes_on_when_a_publisher_of_another_type_has_left() {
+    let _alone = alone();
+    let private = Private::new();
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let other: Publisher<Imu> = private.publisher("t", Qos::new());
+    let unpark = Unpark::here();
+    let waker = Waker::from(Arc::clone(&unpark));
+    let mut context = Context::from_waker(&waker);
+    let mut poll = || Pin::new(&mut subscriber).poll_next(&mut context);
+    assert_eq!(poll(), Poll::Pending);
+    drop(other);
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    publisher.send(numbered(1)).unwrap();
+    eventually("the task is woken", || unpark.wakes() > 0);
+    assert_eq!(poll(), Poll::Ready(Some(numbered(1))));
+    assert_eq!(poll(), Poll::Pending);
 }

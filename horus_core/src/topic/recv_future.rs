@@ -41,8 +41,10 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// The future returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can
-    /// come.
+    /// The future returns the error of [`Self::check`] if there is no message and that finds one.
+    /// After [`RecvError::Forked`] or [`RecvError::RegionLost`] no message can come. After any
+    /// other error, messages may come later, for example from a publisher that matches: await
+    /// another future then.
     pub const fn recv_async(&mut self) -> RecvFuture<'_, T> {
         RecvFuture { subscriber: self }
     }
@@ -63,13 +65,18 @@ impl<T: Payload> Subscriber<T> {
         if let Err(error) = self.check() {
             return Poll::Ready(Err(error));
         }
+        self.set_alarm(context);
+        Poll::Pending
+    }
+
+    /// Arranges that the task of `context` is woken when this subscriber should be polled again.
+    fn set_alarm(&mut self, context: &Context<'_>) {
         if self.alarm.is_none() {
             self.alarm = Some(Alarm::new(self.watch()));
         }
         if let Some(alarm) = &mut self.alarm {
             alarm.set(context.waker());
         }
-        Poll::Pending
     }
 
     fn cancel_alarm(&mut self) {
@@ -79,11 +86,24 @@ impl<T: Payload> Subscriber<T> {
     }
 }
 
-/// A stream of all messages, as they come. It ends only when no more messages can come.
+/// A stream of all messages, as they come. It ends only when no more messages can come: in a forked
+/// child, and if the topic's memory is lost. During any other error of [`Subscriber::check`] it
+/// waits until the error is over. While messages wait in a lane that cannot be mapped, the task is
+/// woken again and again.
 impl<T: Payload> Stream for Subscriber<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        self.poll_recv(context).map(Result::ok)
+        match self.poll_recv(context) {
+            Poll::Ready(Ok(message)) => Poll::Ready(Some(message)),
+            Poll::Ready(Err(RecvError::Forked { .. } | RecvError::RegionLost { .. })) => {
+                Poll::Ready(None)
+            }
+            Poll::Ready(Err(_)) => {
+                self.set_alarm(context);
+                Poll::Pending
+            }
+            Poll::Pending => Poll::Pending,
+        }
     }
 }
