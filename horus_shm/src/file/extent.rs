@@ -468,7 +468,9 @@ fn remove_referenced_lane_files(topic: &TopicFile) {
     for lane in 0..TopicShape::FILE.lane_limit() {
         let newest = blocks.word(lane, offset_of!(LaneBlock<AtomicU64>, generation));
         // An owner that died while it grew left a file with the next generation.
-        for generation in newest.saturating_sub(SEARCHED_EXTENTS_MAX)..=newest.saturating_add(1) {
+        let oldest = blocks.word(lane, offset_of!(LaneBlock<AtomicU64>, oldest));
+        let last = newest.saturating_sub(SEARCHED_EXTENTS_MAX)..=newest.saturating_add(1);
+        for generation in last.chain([oldest]) {
             remove_lane_file(topic, ExtentId { lane, generation });
         }
     }

@@ -166,6 +166,22 @@ fn latched_history_outlives_successors_that_send_nothing() {
     assert!(lane_files(dir.path()) <= EXTENTS_MAX);
 }
 
+/// Settings that change each time make an extent each time, however often that happens.
+#[test]
+fn latched_history_outlives_any_number_of_successors_that_send_nothing() {
+    let (dir, namespace) = scene();
+    send(&namespace, &latched(), [7]);
+    for restart in 0..40 {
+        let mut request = latched();
+        request.capacity = Some(128 << (restart % 2));
+        send(&namespace, &request, []);
+        let mut late = reader(&namespace, ReadMode::KeepLast);
+        assert_eq!(received(&mut late), [7], "restart {restart}");
+        let files = lane_files(dir.path());
+        assert!(files <= EXTENTS_MAX, "restart {restart}: {files} files");
+    }
+}
+
 #[test]
 fn history_outlives_reservations_for_longer_messages() {
     let (_dir, namespace) = scene();

@@ -118,7 +118,12 @@ impl TopicMemory {
         let mut unread = UnreadCounts::default();
         // WHY not owed without an extent: the head is where a publisher that moves will begin.
         let mut is_owed = newest != 0;
-        for generation in (1..=newest).rev().take(SEARCHED_EXTENTS_MAX as usize) {
+        let last = (1..=newest).rev().take(SEARCHED_EXTENTS_MAX as usize);
+        // WHY also the oldest one, which may have history that publishers left that sent nothing.
+        // Relaxed: a hint; the files decide.
+        let first_searched = newest.saturating_sub(SEARCHED_EXTENTS_MAX - 1).max(1);
+        let oldest = Some(block.oldest.get()).filter(|oldest| (1..first_searched).contains(oldest));
+        for generation in last.chain(oldest) {
             if end.position <= position {
                 return unread;
             }

@@ -261,11 +261,17 @@ impl RawConsumer {
     }
 
     /// Maps the extent (file of slots) before `extent` in its lane; returns `None` if there is
-    /// none, or if it cannot be opened.
+    /// none, or if it cannot be opened. If its file is gone, that is the lane's oldest extent:
+    /// publishers remove later ones that have no messages, and keep the oldest one's history.
     fn map_former_extent(&self, extent: &Extent) -> Option<(Arc<Extent>, RawLane)> {
         let ExtentId { lane, generation } = extent.id;
-        let generation = generation.checked_sub(1).filter(|&former| former > 0)?;
-        let former = self.map_extent(ExtentId { lane, generation }).ok()?;
+        let block = self.segment.lane_block(lane, Access::Read).ok()?;
+        // Relaxed: a hint; the files decide.
+        let mut before = [generation.saturating_sub(1), block.oldest.get()].into_iter();
+        let former = before.find_map(|before| {
+            let generation = Some(before).filter(|before| (1..generation).contains(before))?;
+            self.map_extent(ExtentId { lane, generation }).ok()
+        })?;
         // WHY the bases: they ascend, unless a head was damaged in between.
         (former.0.base.position <= extent.base.position).then_some(former)
     }

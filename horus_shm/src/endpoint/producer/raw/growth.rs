@@ -146,20 +146,27 @@ impl ClaimedLane {
     }
 
     /// Returns the extents of a lane from number `oldest` up to the one before `newest`, oldest
-    /// first.
+    /// first: the oldest one, and the last [`FORMER_EXTENTS_MAX`].
     fn extents_before(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<FormerExtent> {
         let first = oldest.max(newest.generation.saturating_sub(FORMER_EXTENTS_MAX as u64));
-        let generations = first.max(1)..newest.generation;
+        let mut behind = None;
         let open = |generation| {
             let id = ExtentId {
                 generation,
                 ..newest
             };
             let extent = segment.extent(id, ExtentUse::Read).ok()?;
-            let end = segment.end_of_extent(id)?.position;
+            // WHY the next one that is there: those in between had no messages if they are gone.
+            let end = segment.end_of_extent(id).map(|end| end.position);
+            let end = end.or(behind)?;
+            behind = Some(extent.base.position);
             Some(FormerExtent { extent, end })
         };
-        generations.filter_map(open).collect()
+        let last = (first.max(1)..newest.generation).rev();
+        let last = last.chain((0 < oldest && oldest < first).then_some(oldest));
+        let mut found: Vec<_> = last.filter_map(open).collect();
+        found.reverse();
+        found
     }
 }
 
@@ -300,16 +307,22 @@ impl RawProducer {
     }
 
     /// Removes the oldest extents (files of slots) until only a few are left. Readers may lose
-    /// their messages. WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to
-    /// read them: a publisher must never fail because of a reader for which it does not wait. WHY
-    /// also while the oldest one has the history: extents without messages must not end it.
+    /// their messages. If the oldest one has the history, and the later ones have no messages, the
+    /// oldest of those are removed instead: publishers that send nothing must not end the history.
+    /// WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to read them: a
+    /// publisher must never fail because of a reader for which it does not wait.
     pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_EXTENTS_MAX
-            || self.former.len() >= EXTENTS_MAX
-                && !self.is_oldest_unread()
-                && !self.has_history_only_in_oldest()
+            || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
         {
-            self.remove_oldest_extent();
+            if !self.has_history_only_in_oldest() {
+                self.remove_oldest_extent();
+            } else if self.former.len() > 1 {
+                // WHY the next one: it has no messages, and its number may lead to no file.
+                self.remove_former_extent(1);
+            } else {
+                return;
+            }
         }
     }
 
@@ -387,16 +400,25 @@ impl RawProducer {
     }
 
     fn remove_oldest_extent(&mut self) {
-        if self.former.is_empty() {
+        let Some(removed) = self.remove_former_extent(0) else {
             return;
-        }
-        let FormerExtent { extent, .. } = self.former.remove(0);
-        // WHY the file first: if this process dies in between, the number leads to no file, which
-        // readers expect.
-        self.segment.remove_extent(extent.id);
+        };
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             // Relaxed: a hint for successors; the files decide.
-            block.oldest.set(extent.id.generation + 1);
+            block.oldest.set(removed.generation + 1);
         }
+    }
+
+    /// Removes the former extent (file of slots) at index `at`, and returns its id; `None` if there
+    /// is none.
+    fn remove_former_extent(&mut self, at: usize) -> Option<ExtentId> {
+        if at >= self.former.len() {
+            return None;
+        }
+        let FormerExtent { extent, .. } = self.former.remove(at);
+        // WHY the file first: if this process dies before it stores the next number, this number
+        // leads to no file, which readers expect.
+        self.segment.remove_extent(extent.id);
+        Some(extent.id)
     }
 }
