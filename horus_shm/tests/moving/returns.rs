@@ -2,11 +2,12 @@
 //! return to it.
 
 use std::fs;
+use std::sync::Arc;
 
 use horus_shm::internals::check_names_now;
-use horus_shm::{OnStalled, RawConsumer, RawProducer};
+use horus_shm::{OnStalled, RawConsumer, RawProducer, ReadMode, Reliability};
 
-use super::{Scene, expect_nothing_lost, receive, send};
+use super::{Scene, expect_nothing_lost, receive, send, send_until_full};
 use crate::common::Child;
 
 /// The endpoints that are called while the file has another name.
@@ -263,4 +264,105 @@ fn a_publisher_that_comes_while_another_one_is_elsewhere_hides_nothing() {
         let found = (stats.sent, stats.lost, stats.waiting);
         assert_eq!(found, (16, lost.end - lost.start, 0), "{what}");
     }
+}
+
+/// The publisher was never in the file that comes back, in which the reader still has messages.
+#[test]
+fn messages_of_a_publisher_that_comes_to_a_renamed_file_keep_their_order() {
+    let scene = Scene::new(0);
+    let _kept = scene.open();
+    let mut reader = scene.reader();
+    let mut first = scene.producer();
+    send(&mut first, 0..3);
+    scene.rename_away();
+    let mut second = scene.producer();
+    send(&mut second, 100..103);
+    let mut message = [0; 8];
+    // The reader moves, and still has messages in the first file.
+    assert!(reader.recv_bytes(&mut message).is_some());
+    scene.rename_back();
+    send(&mut second, 103..106);
+    let received = receive(&mut reader);
+    let of_second: Vec<_> = received.iter().filter(|&&number| number >= 100).collect();
+    assert!(of_second.is_sorted(), "{received:?}");
+    assert_eq!(received.len(), 8, "{received:?}");
+    expect_nothing_lost(&reader, 9);
+}
+
+/// The publisher came back, and another one has its lane there by now.
+#[test]
+fn messages_keep_their_order_if_the_lane_of_their_publisher_has_another_one_by_now() {
+    let scene = Scene::new(0);
+    let _kept = scene.open();
+    let mut reader = scene.reader();
+    let mut producer = scene.producer();
+    send(&mut producer, 0..6);
+    let mut message = [0; 8];
+    assert!(reader.recv_bytes(&mut message).is_some());
+    scene.rename_away();
+    send(&mut producer, 6..8);
+    scene.rename_back();
+    send(&mut producer, 8..9);
+    let lane = producer.lane();
+    drop(producer);
+    let other = scene.producer();
+    assert_eq!(other.lane(), lane);
+    assert_eq!(receive(&mut reader), [1, 2, 3, 4, 5, 8]);
+    let stats = reader.stats();
+    let found = (stats.received, stats.lost, stats.waiting);
+    assert_eq!(found, (7, 2, 0));
+}
+
+/// The lanes of the publisher in both files end at the same number, because it repeated what it had
+/// sent in the other file. None of them counts as read because of the other one.
+#[test]
+fn no_reliable_message_is_lost_if_a_publisher_repeats_all_in_the_file_that_came_back() {
+    let scene = Scene::new(0);
+    let mut request = scene.request();
+    (request.capacity, request.reliability) = (Some(4), Some(Reliability::Reliable));
+    let segment = scene.open_with(&request);
+    let reader = || RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
+    let (mut reading, mut slow) = (reader(), reader());
+    let mut producer = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reading), [0]);
+    scene.rename_away();
+    assert_eq!(receive(&mut reading), []);
+    let next = send_until_full(&mut producer, 1, &[8; 9]);
+    scene.rename_back();
+    let next = send_until_full(&mut producer, next, &[8; 9]);
+    assert_eq!(next, 5, "the lane has four slots");
+    let mut received = receive(&mut reading);
+    assert_eq!(receive(&mut slow), [0, 1, 2, 3, 4]);
+    let next = send_until_full(&mut producer, next, &[8; 2]);
+    received.extend(receive(&mut reading));
+    assert_eq!(received, (1..next).collect::<Vec<_>>());
+    expect_nothing_lost(&reading, next);
+    assert_eq!(reading.stats().sent, next);
+}
+
+/// The lane to which a publisher came back has the messages once more that the reader received in
+/// the file in between.
+#[test]
+fn repeated_messages_of_a_publisher_that_came_back_count_once_at_any_moment() {
+    let scene = Scene::new(4);
+    let mut request = scene.request();
+    request.lane_limit = None;
+    let open = || RawProducer::new(scene.open_with(&request), OnStalled::Full).unwrap();
+    let mut reader = scene.reader();
+    // WHY: without a publisher there, the reader leaves the first file.
+    let (mut producer, _stays) = (open(), open());
+    send(&mut producer, 0..3);
+    assert_eq!(receive(&mut reader), [0, 1, 2]);
+    scene.rename_away();
+    send(&mut producer, 3..6);
+    assert_eq!(receive(&mut reader), [3, 4, 5]);
+    scene.rename_back();
+    send(&mut producer, 6..7);
+    let stats = reader.stats();
+    let found = (stats.sent, stats.received, stats.waiting);
+    assert_eq!(found, (7, 6, 1));
+    assert_eq!(receive(&mut reader), [6]);
+    expect_nothing_lost(&reader, 7);
+    assert_eq!(reader.stats().sent, 7);
 }

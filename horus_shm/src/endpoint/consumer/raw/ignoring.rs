@@ -195,7 +195,7 @@ impl RawConsumer {
         known
             .filter(|known| known.id == session_id)
             .for_each(|known| known.is_ignored = is_ignored);
-        for (file, ignored) in &mut past.earlier {
+        for (file, ignored) in &mut past.others {
             let lanes = file.upgrade().map_or(0, |file| lanes_of(&file, session_id));
             *ignored = if is_ignored {
                 *ignored | lanes
@@ -213,12 +213,7 @@ impl RawConsumer {
         if is_in(self) || self.former().iter().any(is_in) {
             return;
         }
-        let noted = SessionProgress {
-            id: publisher.session_id,
-            lane: None,
-            number: publisher.number,
-            is_ignored,
-        };
+        let noted = SessionProgress::elsewhere(publisher.session_id, publisher.number, is_ignored);
         let past = self.past.get_or_insert_default();
         past.remember_sessions([noted].into_iter());
     }

@@ -74,6 +74,7 @@ impl RawConsumer {
         };
         let sessions = lane_sessions(&self.segment, self.ignored).map(|found| SessionProgress {
             lane: None,
+            first: None,
             ..found
         });
         FinishedFile {

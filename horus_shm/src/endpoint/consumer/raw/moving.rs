@@ -12,7 +12,7 @@ use std::{iter, mem};
 
 use super::join::StartOrigin;
 use super::left::{FinishedFile, LeftFile};
-use super::sessions::SessionProgress;
+use super::sessions::{LateLanes, SessionProgress};
 use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError, is_lack_of_memory};
@@ -54,9 +54,11 @@ pub(super) struct FormerFiles {
     pub(super) sessions: Vec<SessionProgress>,
     /// The files that the reader has left, from the first one that it left to the last.
     pub(super) left: Vec<LeftFile>,
-    /// Used only in the reader of a former file: the files before that file, each with a bit mask
-    /// of the lanes that were ignored there.
-    pub(super) earlier: Vec<(Weak<Segment>, u64)>,
+    /// Used only in the reader of a former file: the other files that the reader reads, each with a
+    /// bit mask of the lanes that are ignored there.
+    pub(super) others: Vec<(Weak<Segment>, u64)>,
+    /// Used only in the reader of a former file: its lanes that wait for messages in other files.
+    pub(super) late: LateLanes,
     /// Lane of the message that was received last, if it came from a former file, and the number of
     /// times that the lane was claimed there; otherwise `None`.
     pub(super) last_lane: Option<(u32, u64)>,
@@ -85,10 +87,8 @@ impl FormerFiles {
     /// Returns the data about earlier files that the reader of the present file still needs when
     /// the present file becomes a former file, too.
     pub(super) fn for_former(&self) -> Self {
-        let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
         Self {
             sessions: self.sessions.clone(),
-            earlier: self.former.iter().map(earlier).collect(),
             ..Self::default()
         }
     }
@@ -252,6 +252,7 @@ impl RawConsumer {
         past.former.push(former);
         self.begin_behind_past(&past);
         self.past = Some(past);
+        self.note_other_files();
         self.map_and_announce()?;
         self.announce_present_file();
         Ok(())
@@ -333,6 +334,7 @@ impl RawConsumer {
         bytes: usize,
         old: &mut impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
+        self.note_unread_sessions();
         let past = self.past.as_mut()?;
         for former in &mut past.former {
             former.whole = self.whole;
@@ -383,6 +385,7 @@ impl RawConsumer {
         // these readers find their sessions there.
         past.former.iter_mut().for_each(Self::look_for_lanes);
         drop(ended);
+        self.note_other_files();
         self.note_own_epoch();
         self.report_to_watches();
     }

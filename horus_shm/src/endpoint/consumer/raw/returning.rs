@@ -34,6 +34,11 @@ impl RawConsumer {
         if waits || former.segment.check_health().is_err() {
             return;
         }
+        // WHY now: as in `move_to_new_file`. A publisher may have been in the file that this reader
+        // leaves, and have come back before the reader found its lane there.
+        if self.segment.check_health().is_ok() {
+            self.look_for_lanes();
+        }
         let mut past = self.past.take().unwrap_or_default();
         let past_of_left = past.for_former();
         let mut returned = past.former.remove(at);
@@ -54,6 +59,7 @@ impl RawConsumer {
         left.note_own_epoch();
         past.former.push(left);
         self.past = Some(past);
+        self.note_other_files();
         // WHY: lanes of publishers that came back are looked for with what is known now.
         self.known = discover::NEVER_SEARCHED;
         self.look_for_lanes();

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::RawConsumer;
 use super::join::LaneStart;
+use super::{FollowedLane, RawConsumer};
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
@@ -19,10 +19,88 @@ pub(super) struct SessionProgress {
     pub(super) id: u64,
     /// The lane; `None` if the reader has left its file.
     pub(super) lane: Option<u32>,
+    /// Sequence number of the first message in the lane; `None` if the lane is not shown yet, and
+    /// if the reader has left its file.
+    pub(super) first: Option<u64>,
     /// Sequence number of the first message that the reader takes from the new file. It reads
     /// earlier ones in the former file.
     pub(super) number: u64,
+    /// True if the publisher has left the lane to continue in another file.
+    pub(super) has_left: bool,
+    /// True if the reader has begun to read the lane, or if that is not known.
+    pub(super) is_begun: bool,
+    /// True if the lane has messages that the reader has not read yet.
+    pub(super) has_unread: bool,
     pub(super) is_ignored: bool,
+}
+
+/// The lanes of a former file that the reader of that file found after it had moved on, and that
+/// have waited for messages in other files.
+#[derive(Debug, Default)]
+pub(super) struct LateLanes {
+    /// A bit mask of these lanes.
+    found: u64,
+    /// The lanes in `found` that were known when `sessions` was found.
+    looked_for: u64,
+    /// The sessions in all files that the reader reads; empty if no lane waits.
+    sessions: Vec<SessionProgress>,
+}
+
+impl SessionProgress {
+    /// Returns the progress of a reader that has read the whole lane, in the messages of the
+    /// publisher session `id`, which has the lane, or had it before.
+    fn in_lane(segment: &Segment, lane: u32, id: u64) -> Option<Self> {
+        let block = segment.lane_block(lane, Access::Read).ok()?;
+        let record = segment.lane_record(lane, Access::Read).ok()?;
+        Some(Self {
+            id,
+            lane: Some(lane),
+            first: segment.lane_beginning(lane).map(|begun| begun.position),
+            number: lane::count_messages(block).0,
+            // Relaxed: as the session id in `lane_sessions`.
+            has_left: record.moved_session_id.get() == id,
+            is_begun: true,
+            has_unread: false,
+            is_ignored: false,
+        })
+    }
+
+    /// Returns the progress of a reader in the messages of the publisher session `id`, up to but
+    /// not including message `number`, in a file that it does not read.
+    pub(super) const fn elsewhere(id: u64, number: u64, is_ignored: bool) -> Self {
+        Self {
+            id,
+            lane: None,
+            first: None,
+            number,
+            has_left: false,
+            is_begun: true,
+            has_unread: false,
+            is_ignored,
+        }
+    }
+
+    /// Returns true if the publisher was in this lane before it came to the lane of `later`.
+    ///
+    /// A publisher keeps its count, and marks a lane that it leaves before it shows the next one.
+    /// WHY the mark first: if it repeated all messages of the lane that it left, both lanes have
+    /// the same numbers. Each would then pass for the earlier one, and the messages that the reader
+    /// takes from neither would be lost. If the publisher has left both such lanes, they have the
+    /// same messages for ever, and the one that the reader has begun is enough.
+    fn is_before(&self, later: &Self) -> bool {
+        let Some(first) = self.first else {
+            // WHY also the same number: a reader leaves a file when it has read it to the end.
+            return self.lane.is_none() && self.number <= later.number;
+        };
+        if self.has_left != later.has_left {
+            return self.has_left;
+        }
+        let later_first = later.first.unwrap_or(u64::MAX);
+        if (first, self.number) == (later_first, later.number) {
+            return self.is_begun;
+        }
+        first <= later_first && self.number <= later.number
+    }
 }
 
 /// Returns the publisher session of each lane of a file, with the progress of a reader that has
@@ -36,37 +114,50 @@ pub(super) fn lane_sessions(
         // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
         // and the head, before it claimed that lane.
         let id = block.session_id.get();
-        (id != 0).then(|| SessionProgress {
-            id,
-            lane: Some(lane),
-            number: lane::count_messages(block).0,
+        let found = SessionProgress::in_lane(segment, lane, id).filter(|_| id != 0)?;
+        Some(SessionProgress {
             is_ignored: ignored & 1 << lane != 0,
+            ..found
         })
     })
 }
 
 impl RawConsumer {
+    /// Returns the publisher sessions in the lanes of this reader's file.
+    fn own_sessions(&self) -> impl Iterator<Item = SessionProgress> {
+        lane_sessions(&self.segment, self.ignored).map(|found| {
+            let is_of = |followed: &FollowedLane| Some(followed.lane) == found.lane;
+            SessionProgress {
+                is_begun: self.lanes.iter().any(is_of),
+                ..found
+            }
+        })
+    }
+
     /// Returns how far this reader has read the messages of a publisher session in lanes to which
-    /// the publisher came before it came to `lane`: in former files, or else in the same file.
-    /// `None` if it did not read them there.
+    /// the publisher came before it came to `lane`: in other files, or in the same one. `None` if
+    /// it did not read them there.
     fn session_progress(&self, session_id: u64, lane: u32) -> Option<SessionProgress> {
+        let here = SessionProgress::in_lane(&self.segment, lane, session_id)?;
         let past = self.past.as_deref().filter(|_| session_id != 0);
         let former = past.map_or(&[][..], |past| &past.former).iter();
-        let former = former.map(|former| (Arc::clone(&former.segment), former.ignored));
-        let earlier = past.into_iter().flat_map(|past| &past.earlier);
-        let earlier = earlier.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
-        let in_files = former
-            .chain(earlier)
-            .flat_map(|(file, ignored)| lane_sessions(&file, ignored).collect::<Vec<_>>());
+        let former = former.flat_map(|former| former.own_sessions().collect::<Vec<_>>());
+        let looked_at = past.map_or(&[][..], |past| &past.late.sessions);
+        // WHY not both: what the reader of the present file found there says more.
+        let others = past.filter(|_| looked_at.is_empty()).into_iter();
+        let others = others.flat_map(|past| &past.others);
+        let others = others.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
+        let others =
+            others.flat_map(|(file, ignored)| lane_sessions(&file, ignored).collect::<Vec<_>>());
         let ended = past.into_iter().flat_map(|past| &past.sessions).copied();
-        let elsewhere = in_files.chain(ended).filter(|found| found.id == session_id);
-        let all = elsewhere.chain(self.progress_in_file(session_id, lane));
-        let block = self.segment.lane_block(lane, Access::Read).ok()?;
-        let sent = lane::count_messages(block).0;
-        // WHY: a publisher that moves keeps its count. If the count is higher than in this lane,
-        // the publisher came there later.
-        let before = all.filter(|found| found.number <= sent);
-        before.max_by_key(|found| found.number)
+        let elsewhere = former
+            .chain(looked_at.iter().copied())
+            .chain(others)
+            .chain(ended);
+        let elsewhere = elsewhere.filter(|found| found.id == session_id && found.is_before(&here));
+        let in_file = self.progress_in_file(session_id, lane);
+        let in_file = in_file.filter(|found| found.number <= here.number);
+        elsewhere.chain(in_file).max_by_key(|found| found.number)
     }
 
     /// Returns how far this reader has read the messages of a publisher session in the other lanes
@@ -126,9 +217,14 @@ impl RawConsumer {
             self.ignore(lane);
             return Ok(false);
         };
-        if self.must_wait_for_former_lane(lane) {
+        if self.must_wait_for_earlier_lane(lane) {
             self.has_later = true;
             return Ok(false);
+        }
+        if let Some(past) = &mut self.past
+            && past.late.found & 1 << lane != 0
+        {
+            past.late = LateLanes::default();
         }
         if start.position != self.starts[lane as usize].position {
             self.begin_at(lane, start);
@@ -137,34 +233,109 @@ impl RawConsumer {
         Ok(true)
     }
 
-    /// Returns true if this reader must not read a lane yet, because its publisher came back to
-    /// this file, and sent other messages before that: here, or in the file to which this reader
-    /// moved, too. This process then notices that the file has its name again, so that this reader
-    /// returns from there in its next call.
-    fn must_wait_for_former_lane(&self, lane: u32) -> bool {
+    /// Returns true if this reader must not read a lane yet, because its publisher came to this
+    /// file from another one, and sent other messages before that: here, or in a file to which this
+    /// reader moved, too.
+    ///
+    /// If the file has its name again, the reader returns to it in its next call, after this
+    /// process has noticed that. If it has lost the name once more by then, the reader first reads
+    /// what the publisher sent elsewhere.
+    fn must_wait_for_earlier_lane(&mut self, lane: u32) -> bool {
         if self.observes_one_lane() {
             return false;
         }
         let block = self.segment.lane_block(lane, Access::Read);
         // Relaxed: as in `start_in`.
         let session_id = block.map_or(0, |block| block.session_id.get());
-        let before = self.progress_in_file(session_id, lane);
+        let begun = self.segment.lane_beginning(lane);
+        // WHY also the publisher that began the lane: as in `start_in`.
+        let ids = [session_id, begun.map_or(0, |begun| begun.session_id)];
+        let before = ids.iter().flat_map(|&id| self.progress_in_file(id, lane));
         let before = before.filter(|before| !before.is_ignored);
         let before: Vec<_> = before.filter_map(|before| before.lane).collect();
-        let waits_here = || {
-            before
-                .iter()
-                .any(|&lane| self.waiting_messages_in(lane) > 0)
-        };
-        let waits_elsewhere = || {
+        let has_moved = self.progress.has_moved();
+        // WHY only then: all lanes that were here when this reader moved are known since then.
+        let came_later = has_moved && begun.is_some_and(|begun| begun.position > 0);
+        if !came_later && before.is_empty() {
+            return false;
+        }
+        if before
+            .iter()
+            .any(|&lane| self.waiting_messages_in(lane) > 0)
+        {
+            return true;
+        }
+        if has_moved && !self.segment.is_name_lost_now() {
             // WHY: until then the message in the lane keeps waking those who wait for the reader.
-            let waits = self.progress.has_moved() && !self.segment.is_name_lost_now();
-            if waits {
-                self.segment.notice_return_of_name();
-            }
-            waits
+            self.segment.notice_return_of_name();
+            return true;
+        }
+        has_moved && self.has_unread_elsewhere(lane, ids)
+    }
+
+    /// Returns true if messages that the publisher of a lane of this former file sent before it
+    /// came to this lane may wait in other files. `ids` are the sessions of the lane.
+    ///
+    /// WHY true until the reader of the present file has looked once more: what it found before it
+    /// is known that the lane is there may be incomplete.
+    fn has_unread_elsewhere(&mut self, lane: u32, ids: [u64; 2]) -> bool {
+        let past = self.past.get_or_insert_default();
+        past.late.found |= 1 << lane;
+        if past.late.looked_for & 1 << lane == 0 {
+            return true;
+        }
+        let here = ids.map(|id| SessionProgress::in_lane(&self.segment, lane, id));
+        let mut here = here.into_iter().flatten().filter(|here| here.id != 0);
+        here.any(|here| {
+            let mut unread = past.late.sessions.iter().filter(|found| found.has_unread);
+            unread.any(|unread| unread.id == here.id && unread.is_before(&here))
+        })
+    }
+
+    /// Finds out, for each former file with lanes that wait for messages in other files, which
+    /// publishers are there, and which of them have such messages.
+    pub(super) fn note_unread_sessions(&mut self) {
+        let has_late = |file: &Self| file.past.as_ref().is_some_and(|past| past.late.found != 0);
+        if !self.former().iter().any(has_late) {
+            return;
+        }
+        let sessions = |file: &Self| {
+            let found = file.own_sessions().map(|found| {
+                let waiting = found.lane.map_or(0, |lane| file.waiting_messages_in(lane));
+                SessionProgress {
+                    has_unread: waiting > 0 && !found.is_ignored,
+                    ..found
+                }
+            });
+            found.collect::<Vec<_>>()
         };
-        !before.is_empty() && (waits_here() || waits_elsewhere())
+        // WHY all files: a lane that has not been begun never counts as earlier than itself.
+        let sessions: Vec<_> = self.files().flat_map(sessions).collect();
+        let former = self.past.iter_mut().flat_map(|past| &mut past.former);
+        for past in former.filter_map(|former| former.past.as_mut()) {
+            past.late.looked_for = past.late.found;
+            if past.late.found != 0 {
+                past.late.sessions.clone_from(&sessions);
+            }
+        }
+    }
+
+    /// Stores in the readers of former files which other files this reader reads, and which
+    /// sessions it remembers from the files that it has left.
+    pub(super) fn note_other_files(&mut self) {
+        let files = self.files();
+        let all: Vec<_> = files
+            .map(|file| (Arc::downgrade(&file.segment), file.ignored))
+            .collect();
+        let Some(past) = &mut self.past else { return };
+        for (at, former) in past.former.iter_mut().enumerate() {
+            let others = all.iter().enumerate();
+            // WHY + 1: the first of them is the present file.
+            let others = others.filter(|(other, _)| *other != at + 1);
+            let kept = former.past.get_or_insert_default();
+            kept.others = others.map(|(_, other)| other.clone()).collect();
+            kept.sessions.clone_from(&past.sessions);
+        }
     }
 
     /// Returns the position at which a lane begins; 0 if that is not known.
