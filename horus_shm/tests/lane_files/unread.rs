@@ -375,3 +375,31 @@ fn the_match_settings_of_readers_cost_no_look_at_their_messages() {
     );
     assert_eq!(found, wanted);
 }
+
+/// A reader that was lapped, and read past a slot that the publisher skipped, has not counted what
+/// it lost yet: only the number in the next message says how much that is.
+#[test]
+fn lost_messages_stay_counted_when_the_slots_grow() {
+    let dir = spawn::shm_dir();
+    let mut request = request(2, true);
+    request.type_info.sized = true;
+    let segment = open(&spawn::namespace(dir.path()), &request);
+    let join = || RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
+    let (mut reader, mut holder) = (join(), join());
+    let mut publisher = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    (0..3).for_each(|_| publisher.send_bytes(&[0; 8]).unwrap());
+    let _held = holder.borrow_latest(&|_| 0).unwrap().expect("a message");
+    publisher.send_bytes(&[0; 8]).unwrap();
+    // The slot that is held is skipped, and nothing is published.
+    drop(publisher.loan().unwrap());
+    let ledger = |reader: &RawConsumer| {
+        let stats = reader.stats();
+        [stats.sent, stats.lost, stats.waiting]
+    };
+    assert_eq!(reader.recv_bytes(&mut [0; 8]), None);
+    assert_eq!(ledger(&reader), [4, 4, 0]);
+    publisher.reserve(100_000).unwrap();
+    assert_eq!(ledger(&reader), [4, 4, 0]);
+    assert_eq!(reader.recv_bytes(&mut [0; 8]), None);
+    assert_eq!(ledger(&reader), [4, 4, 0]);
+}

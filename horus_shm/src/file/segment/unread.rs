@@ -110,12 +110,18 @@ impl TopicMemory {
             }
             _ => (reader.position, reader.number),
         };
-        let number = number.or_else(|| lane::message_number_at(block, position));
+        let at_position = lane::message_number_at(block, position);
+        // WHY: a reader that was lapped, and read past a skip, has not counted what it lost yet.
+        let lost = match (number, at_position) {
+            (Some(number), Some(at_position)) => at_position.saturating_sub(number),
+            _ => 0,
+        };
+        let number = number.max(at_position);
         let before = |end: ExtentBoundary| match number {
             Some(first) => end.number.saturating_sub(first),
             None => end.position - position,
         };
-        let mut unread = UnreadCounts::default();
+        let mut unread = UnreadCounts { waiting: 0, lost };
         // WHY not owed without an extent: the head is where a publisher that moves will begin.
         let mut is_owed = newest != 0;
         let last = (1..=newest).rev().take(SEARCHED_EXTENTS_MAX as usize);
