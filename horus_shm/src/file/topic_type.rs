@@ -161,10 +161,13 @@ impl TypeInfo {
     pub fn opaque<T>() -> Self {
         let bytes = size_of::<T>() as u64;
         let align = align_of::<T>() as u32;
-        let mut hash = [0; 16];
-        hash[..8].copy_from_slice(&bytes.to_le_bytes());
-        hash[8..12].copy_from_slice(&align.to_le_bytes());
         let schema = format!("opaque size={bytes} align={align}\n");
+        // WHY not the two numbers themselves: `identity` combines them with the hash once more, so
+        // that they would cancel out.
+        let mut hash = [0; 16];
+        let low = fnv1a(FNV_OFFSET_BASIS, schema.as_bytes());
+        hash[..8].copy_from_slice(&low.to_le_bytes());
+        hash[8..].copy_from_slice(&fnv1a(low, schema.as_bytes()).to_le_bytes());
         Self {
             name: "opaque".into(),
             schema: schema.into(),
@@ -175,6 +178,17 @@ impl TypeInfo {
             growth: FieldPrefixes::default(),
         }
     }
+}
+
+/// The value with which a 64-bit FNV-1a hash begins.
+const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Computes the 64-bit FNV-1a hash of `bytes`, beginning with the value `basis`:
+/// <https://datatracker.ietf.org/doc/html/rfc9923>.
+fn fnv1a(basis: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(basis, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// The effect of a send while the publisher's lane is full of messages that a reader has not read.

@@ -456,3 +456,17 @@ fn the_oldest_history_ends_first_however_many_claims_there_were() {
     let newest = publisher(3);
     assert_eq!(newest.raw().lane(), 0, "the lane of the oldest history");
 }
+
+/// Opaque types differ only by size and alignment.
+#[test]
+fn a_reader_gets_no_message_of_an_opaque_type_of_another_size() {
+    let (_dir, namespace) = scene();
+    let mut reader = reader(&namespace, ReadMode::KeepLast);
+    let mut other = request();
+    other.type_info = TypeInfo::opaque::<[u64; 3]>();
+    let mut other = RawProducer::new(segment(&namespace, &other), OnStalled::Full).unwrap();
+    other.send_bytes(&[0; 24]).unwrap();
+    assert_eq!(received(&mut reader), []);
+    let [own, sent] = [TypeInfo::opaque::<u64>(), TypeInfo::opaque::<[u64; 3]>()];
+    assert!(!own.identity().matches(&sent.identity()));
+}
