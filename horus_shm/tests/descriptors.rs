@@ -51,6 +51,7 @@ fn child_role() {
         _ if role == "hold" => hold(),
         _ if role == "close" => close_and_begin_anew(),
         _ if role == "reuse" => close_and_reuse(),
+        _ if role == "reuse and fork" => close_and_reuse_and_fork(),
         _ => panic!("no part called '{role}'"),
     }
 }
@@ -163,4 +164,35 @@ fn close_and_reuse() {
         assert!(is_open(file.as_raw_fd()), "closed: {}", file.as_raw_fd());
         assert_eq!(file.metadata().unwrap().len(), 0);
     }
+}
+
+#[test]
+fn a_fork_closes_no_descriptor_that_became_another_file() {
+    expect_well("reuse and fork", spawn::shm_dir().path());
+}
+
+fn close_and_reuse_and_fork() {
+    let namespace = spawn::inherited_namespace();
+    let ring = ring(&namespace, "topic");
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
+    producer.send(7).unwrap();
+    close_all();
+    let files: Vec<_> = (0..16).map(|_| tempfile::tempfile().unwrap()).collect();
+    assert!(
+        files.iter().any(|file| file.as_raw_fd() == 3),
+        "numbers are used again"
+    );
+    // SAFETY: the child only makes system calls, and ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let closed = files.iter().filter(|file| !is_open(file.as_raw_fd()));
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(closed.count() as i32) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "the child closed files of the program");
+    assert_eq!(consumer.recv(), Some(7), "the parent goes on");
 }

@@ -86,6 +86,14 @@ fn is_open(fd: RawFd) -> bool {
     !answer.is_err_and(|error| error.raw_os_error() == Some(libc::EBADF))
 }
 
+/// Returns true if the descriptor with the number `fd` is open, and belongs to the file with this
+/// device and inode. Async-signal-safe.
+pub(crate) fn is_of_file(fd: RawFd, (device, inode): (u64, u64)) -> bool {
+    // SAFETY: the descriptor is used only in this call, which fails if it is not open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    fstat(borrowed).is_ok_and(|found| (found.dev, found.ino) == (device, inode))
+}
+
 /// A long-lived descriptor, together with the device and inode of its file, by which each use is
 /// checked.
 ///
@@ -113,6 +121,11 @@ impl CheckedFd {
             device,
             inode,
         }
+    }
+
+    /// Returns the device and the inode of the descriptor's file.
+    pub(crate) const fn file_id(&self) -> (u64, u64) {
+        (self.device, self.inode)
     }
 
     /// Returns the descriptor. Makes a system call first, which checks that the descriptor still

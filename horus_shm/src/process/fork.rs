@@ -33,11 +33,31 @@ const NO_FD: i32 = -1;
 static FORK_EPOCH: AtomicU64 = AtomicU64::new(0);
 static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
-static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
+static LOCK_FDS: [LockFdEntry; LOCK_FD_LIMIT] = [const { LockFdEntry::new() }; LOCK_FD_LIMIT];
 static HANDLERS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The function that is called in a forked child, as [`set_child_hook`] has set it. The C API
 /// resets its handles there.
 static CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
+
+/// A lock descriptor of this process, as the fork handler of a child finds it.
+struct LockFdEntry {
+    /// The number of the descriptor; [`NO_FD`] if the entry is free.
+    number: AtomicI32,
+    /// The device and the inode of its file. WHY: the program may have closed the descriptor, and
+    /// have another file under its number, before this library noticed that.
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl LockFdEntry {
+    const fn new() -> Self {
+        Self {
+            number: AtomicI32::new(NO_FD),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+        }
+    }
+}
 
 /// Returns the fork epoch, a number that grows with every fork. It is greater in a child than in
 /// every ancestor that used this library.
@@ -99,13 +119,19 @@ impl LockFd {
 
     fn register(fd: CheckedFd) -> Result<Self, LockFdError> {
         let number = fd.get()?.as_raw_fd();
-        for (index, place) in LOCK_FDS.iter().enumerate() {
-            // ORDERING(fork): SeqCst store, before the load of `FORKS_BEGUN` in `open`.
+        let (device, inode) = fd.file_id();
+        for (index, entry) in LOCK_FDS.iter().enumerate() {
+            // ORDERING(fork): SeqCst stores, before the load of `FORKS_BEGUN` in `open`.
             let order = (Ordering::SeqCst, Ordering::Relaxed);
-            if place
+            if entry
+                .number
                 .compare_exchange(NO_FD, number, order.0, order.1)
                 .is_ok()
             {
+                // ORDERING(fork): as above. A child that finds the number without these words does
+                // not close it, which is as if the number was not there yet.
+                entry.device.store(device, Ordering::SeqCst);
+                entry.inode.store(inode, Ordering::SeqCst);
                 let epoch = fork_epoch();
                 let lost = AtomicBool::new(false);
                 return Ok(Self {
@@ -162,7 +188,8 @@ impl LockFd {
         // WHY: otherwise a forked child would close the file that has this number by now.
         // ORDERING(fork): SeqCst, as in `drop`. Fails where the number is another's entry.
         let order = (Ordering::SeqCst, Ordering::Relaxed);
-        let _ = LOCK_FDS[self.index].compare_exchange(self.number, NO_FD, order.0, order.1);
+        let entry = &LOCK_FDS[self.index].number;
+        let _ = entry.compare_exchange(self.number, NO_FD, order.0, order.1);
         fault::advance_epoch();
     }
 }
@@ -180,7 +207,7 @@ impl Drop for LockFd {
         }
         // ORDERING(fork): SeqCst store. Pairs with `count_fork_begun`: no child forked after the
         // close below closes the file that has the number by then.
-        LOCK_FDS[self.index].store(NO_FD, Ordering::SeqCst);
+        LOCK_FDS[self.index].number.store(NO_FD, Ordering::SeqCst);
     }
 }
 
@@ -254,9 +281,13 @@ extern "C" fn handle_fork_in_child() {
         hook();
     }
     FORKS_ENDED.store(FORKS_BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
-    for place in &LOCK_FDS {
-        let fd = place.swap(NO_FD, Ordering::Relaxed);
-        if fd != NO_FD {
+    for entry in &LOCK_FDS {
+        let fd = entry.number.swap(NO_FD, Ordering::Relaxed);
+        let file = (
+            entry.device.load(Ordering::Relaxed),
+            entry.inode.load(Ordering::Relaxed),
+        );
+        if fd != NO_FD && descriptor::is_of_file(fd, file) {
             // SAFETY: the descriptor's owner, a copy of a `LockFd`, sees the new epoch and neither
             // uses nor closes it.
             unsafe { libc::close(fd) };
