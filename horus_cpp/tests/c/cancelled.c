@@ -78,6 +78,28 @@ static void exchange(horus_namespace_t space) {
     EXPECT(HORUS_E_NOT_FOUND, horus_subscriber_open("pairs", NULL, &subscriber));
 }
 
+/* Calls of a subscriber that gets nothing look for the publisher that sends another message. */
+static void differ(horus_namespace_t space) {
+    horus_topic_options_t numbers = pair_options(NULL), pairs = pair_options(NULL);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    horus_sample_t sample;
+    pair_t pair = {1, 2};
+    numbers.name_space = pairs.name_space = space;
+    numbers.schema = "horus schema 1\nmessage Pair\nsize 16\nalign 8\n"
+                     "field first f64 0 1\nfield second u64 8 1\n";
+    EXPECT(HORUS_OK, horus_publisher_open("pairs", &numbers, &publisher));
+    EXPECT(HORUS_OK, horus_subscriber_open("pairs", &pairs, &subscriber));
+    EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
+    EXPECT(HORUS_E_TYPE, horus_subscriber_recv(subscriber, &pair, sizeof pair, NULL));
+    EXPECT(HORUS_E_TYPE, horus_subscriber_latest(subscriber, &pair, sizeof pair, NULL));
+    EXPECT(HORUS_E_TYPE, horus_subscriber_borrow(subscriber, &sample));
+    EXPECT(HORUS_E_TYPE, horus_subscriber_borrow_latest(subscriber, &sample));
+    EXPECT(HORUS_E_TYPE, horus_subscriber_check(subscriber));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+}
+
 static void *live(void *unused) {
     horus_namespace_t space;
     size_t removed;
@@ -85,6 +107,7 @@ static void *live(void *unused) {
     CHECK(pthread_cancel(pthread_self()) == 0);
     EXPECT(HORUS_OK, horus_namespace_open(NULL, "cancelled", &space));
     exchange(space);
+    differ(space);
     EXPECT(HORUS_OK, horus_namespace_sweep(space, &removed));
     EXPECT(HORUS_OK, horus_namespace_remove(space));
     schedule();

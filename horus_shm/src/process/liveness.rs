@@ -20,6 +20,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::os::access::AccessRule;
+use crate::os::cancel::NoCancelGuard;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock, unlock};
 use crate::os::{self, FileStatus};
 use crate::process::fork::LockFd;
@@ -390,6 +391,8 @@ impl Registry {
     }
 
     fn probe_owner(&self, entry: u64, generation: u64) -> io::Result<bool> {
+        // WHY: endpoints probe owners in receive calls, and to read a file is a cancellation point.
+        let _uncancelled = NoCancelGuard::new();
         let fd = self.lock.get()?;
         // WHY correct for an earlier generation of this process's own entry: it is reported as
         // dead, because a process's own lock never conflicts with its probe.
@@ -406,6 +409,8 @@ impl Registry {
     /// Returns the description of the process `owner`, which may be alive or dead. Returns `None`
     /// if another process has claimed its entry since.
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
+        // WHY: as in `probe_owner`.
+        let _uncancelled = NoCancelGuard::new();
         let entry = RegistryEntry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
         let is_same = entry.generation != 0 && entry.generation == owner.generation();
         is_same.then(|| entry.process_info())
