@@ -20,6 +20,7 @@ use horus_core::RecvError;
 use horus_core::message::{CmdVel, Imu};
 use horus_core::topic::{DynamicType, Publisher, Qos, Subscriber};
 use horus_core::value::Value;
+use horus_shm::internals::check_names_now;
 use horus_shm::rt;
 use private::Private;
 
@@ -517,4 +518,33 @@ fn a_stream_goes_on_when_a_publisher_of_another_type_has_left() {
     eventually("the task is woken", || unpark.wakes() > 0);
     assert_eq!(poll(), Poll::Ready(Some(numbered(1))));
     assert_eq!(poll(), Poll::Pending);
+}
+
+/// Also if the subscriber has moved to another file meanwhile, and still reads the former one.
+#[test]
+fn a_task_whose_namespace_is_removed_gets_an_error() {
+    let _alone = alone();
+    for has_moved in [false, true] {
+        let private = Private::new();
+        let (_publisher, mut subscriber) = ends(&private, "t");
+        let namespace = private.namespace().path().to_owned();
+        let removing = thread::spawn(move || {
+            eventually("a thread for the task", || library_threads() == 1);
+            if has_moved {
+                let file = namespace.join("topics/t");
+                std::fs::remove_file(&file).unwrap();
+                check_names_now();
+                eventually("the subscriber moves", || file.exists());
+            }
+            // WHY a rename: the namespace has to be lost at once, with all of its files.
+            std::fs::rename(&namespace, namespace.with_extension("removed")).unwrap();
+            check_names_now();
+        });
+        let got = block_on(subscriber.recv_async());
+        assert!(
+            matches!(got, Err(RecvError::NamespaceRemoved { .. })),
+            "{got:?}"
+        );
+        removing.join().unwrap();
+    }
 }

@@ -1,5 +1,6 @@
 //! Alarms: an alarm wakes a task when its consumer has a message. Threads of this process serve the
-//! alarms, each as many as one thread can sleep for.
+//! alarms, each as many as one thread can sleep for. An alarm also wakes its task when the consumer
+//! has an error instead of messages.
 //!
 //! The first task that finds no message starts the first thread. A thread sleeps until one of the
 //! topics for which its tasks wait has a message, or the set of its alarms changes. It ends when it
@@ -73,9 +74,18 @@ struct PendingAlarm {
     id: u64,
     watch: Watch,
     waker: Waker,
+    /// True if the alarm goes off also because the topic's namespace was removed.
+    reports_removal: bool,
 }
 
-/// An alarm that wakes a task when a consumer has a message. Dropping the alarm cancels it.
+impl PendingAlarm {
+    fn is_due(&self) -> bool {
+        is_due(&self.watch, self.reports_removal)
+    }
+}
+
+/// An alarm that wakes a task when a consumer has a message, or an error instead of one: its memory
+/// is lost, or its namespace was removed. Dropping the alarm cancels it.
 ///
 /// The task has to poll for the message itself, and to set the alarm again if there is none. There
 /// may be none if the message has already been received, or is not for this consumer.
@@ -88,6 +98,9 @@ pub struct Alarm {
     /// The number of the alarm in [`AlarmState::pending`]; 0 before the alarm is set for the first
     /// time.
     id: u64,
+    /// True if the topic's namespace was already removed when the alarm was last set. WHY: the
+    /// alarm must not report it again whenever it is set, because a wait set goes on waiting.
+    has_reported_removal: bool,
 }
 
 impl Alarm {
@@ -101,11 +114,13 @@ impl Alarm {
             epoch: fork_epoch(),
             thread: 0,
             id: 0,
+            has_reported_removal: false,
         }
     }
 
     /// Sets the alarm: it wakes the task of `waker` once, as soon as there is a message. If there
-    /// is one already, wakes the task at once.
+    /// is one already, wakes the task at once. Also wakes the task if the consumer's memory is
+    /// lost. If its namespace was removed, wakes the task at most twice for that.
     ///
     /// Does not block for long: takes one or two locks, more if more than 127 alarms are set, and
     /// starts a thread that serves alarms if none has room. If the thread cannot be started, or in
@@ -136,12 +151,15 @@ impl Alarm {
             return false;
         }
         state.has_thread = true;
+        let reports_removal = !self.has_reported_removal;
+        self.has_reported_removal = self.watch.is_namespace_removed();
         state.last_id += 1;
         (self.thread, self.id) = (index, state.last_id);
         state.pending.push(PendingAlarm {
             id: self.id,
             watch: self.watch.clone(),
             waker: copy,
+            reports_removal,
         });
         thread.version.fetch_add_one();
         drop(state);
@@ -184,11 +202,37 @@ pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
     }
 }
 
+/// The watches of the alarms for which a thread sleeps.
+#[derive(Debug, Default)]
+struct AlarmWatches {
+    watches: Vec<Watch>,
+    /// [`PendingAlarm::reports_removal`] of the alarm of each watch.
+    report_removal: Vec<bool>,
+}
+
+impl AlarmWatches {
+    fn push(&mut self, alarm: &PendingAlarm) {
+        self.watches.push(alarm.watch.clone());
+        self.report_removal.push(alarm.reports_removal);
+    }
+
+    fn clear(&mut self) {
+        self.watches.clear();
+        self.report_removal.clear();
+    }
+
+    /// Returns true if one of the alarms is due.
+    fn is_any_due(&self) -> bool {
+        let mut all = self.watches.iter().zip(&self.report_removal);
+        all.any(|(watch, reports_removal)| is_due(watch, *reports_removal))
+    }
+}
+
 /// The next step of a thread that serves alarms: wake tasks, sleep, or end.
 enum NextStep {
     Wake(Vec<Waker>),
-    /// Sleep until [`AlarmThread::version`] differs from this value, or until one of the watched
-    /// consumers may have a message.
+    /// Sleep until [`AlarmThread::version`] differs from this value, or until one of the alarms is
+    /// due.
     Sleep(u64),
     End,
 }
@@ -243,7 +287,7 @@ impl AlarmThread {
 
     fn run(&self) {
         os::thread::become_library_thread();
-        let mut watches = Vec::new();
+        let mut watches = AlarmWatches::default();
         let mut is_idle = false;
         loop {
             match self.next(&mut watches, is_idle) {
@@ -257,14 +301,13 @@ impl AlarmThread {
         }
     }
 
-    fn next(&self, watches: &mut Vec<Watch>, is_idle: bool) -> NextStep {
+    fn next(&self, watches: &mut AlarmWatches, is_idle: bool) -> NextStep {
         let mut state = self.lock();
         state.lent.clear();
         self.watches_dropped.notify_all();
-        let due = |alarm: &mut PendingAlarm| is_due(&alarm.watch);
         let wakers: Vec<_> = state
             .pending
-            .extract_if(.., due)
+            .extract_if(.., |alarm| alarm.is_due())
             .map(|alarm| alarm.waker)
             .collect();
         if !wakers.is_empty() {
@@ -274,31 +317,32 @@ impl AlarmThread {
             state.has_thread = false;
             return NextStep::End;
         }
-        watches.extend(state.pending.iter().map(|alarm| alarm.watch.clone()));
+        state.pending.iter().for_each(|alarm| watches.push(alarm));
+        let watched = watches.watches.iter();
         state
             .lent
-            .extend(watches.iter().map(|watch| Arc::as_ptr(watch.progress())));
+            .extend(watched.map(|watch| Arc::as_ptr(watch.progress())));
         // Relaxed: only changed under the lock.
         NextStep::Sleep(self.version.get())
     }
 
-    /// Sleeps until the version differs from `version`, or the consumer of one of `watches` may
-    /// have a message. Returns `None` if there are no watches and the version has not changed for
+    /// Sleeps until the version differs from `version`, or the alarm of one of `watches` is due.
+    /// Returns `None` if there are no watches and the version has not changed for
     /// [`IDLE_TIMEOUT`].
-    fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
-        let wait_policy = if watches.is_empty() {
+    fn sleep(&self, version: u64, watches: &AlarmWatches) -> Option<()> {
+        let wait_policy = if watches.watches.is_empty() {
             WaitPolicy::with_timeout(IDLE_TIMEOUT)
         } else {
             WaitPolicy::endless()
         };
         let wait_policy = wait_policy.with_spin(Duration::ZERO);
-        let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
-        Watch::wait_any_or_notified(&[&self.changed], watches, wait_policy, look)
+        let look = || (self.version.get() != version || watches.is_any_due()).then_some(());
+        Watch::wait_any_or_notified(&[&self.changed], &watches.watches, wait_policy, look)
     }
 }
 
-fn is_due(watch: &Watch) -> bool {
-    watch.has_message() || watch.is_closed()
+fn is_due(watch: &Watch, reports_removal: bool) -> bool {
+    watch.is_due() || (reports_removal && watch.is_namespace_removed())
 }
 
 /// Wakes a task, and catches a panic of the waker. WHY: a panic must not prevent the other tasks

@@ -14,6 +14,7 @@ use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::header::ExtentId;
 use crate::file::match_settings::{MatchSettings, Mismatch};
+use crate::file::name_watch::NameState;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
@@ -381,6 +382,16 @@ impl Watch {
         match self.progress.next.get() {
             Some(next) => next.is_lost(),
             None => !self.is_usable() && !self.is_forked(),
+        }
+    }
+
+    /// Returns true if the namespace of the topic was removed, so that the consumer does not
+    /// receive from publishers that open the topic from now on. Costs some relaxed loads.
+    pub(super) fn is_namespace_removed(&self) -> bool {
+        // WHY only the last file: a former one lost its name while the namespace existed.
+        match self.progress.next.get() {
+            Some(next) => next.is_namespace_removed(),
+            None => self.segment.name_state() == NameState::NamespaceRemoved,
         }
     }
 
