@@ -1,7 +1,9 @@
-"""Asyncio tasks that receive while there are always more messages."""
+"""Asyncio tasks that receive while there are always more messages, or that never get one."""
 
 import asyncio
+import gc
 import time
+import weakref
 
 import horus
 import pytest
@@ -99,3 +101,30 @@ def test_a_task_whose_messages_take_no_time_yields_a_thousand_times_a_second_at_
 
     turns_of_main, duration = asyncio.run(main())
     assert turns_of_main <= 2 + 1000 * duration
+
+
+async def wait_in_a_task(end):
+    # A loop refers to its tasks only weakly: what wakes the task keeps it alive.
+    asyncio.ensure_future(end.recv_async())
+    for _ in range(10):
+        gc.collect()
+        await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) == 2
+
+
+@pytest.mark.parametrize("kind", ["subscriber", "inbox"])
+def test_a_loop_that_is_closed_while_a_task_waits_is_freed(kind, namespace):
+    with horus.Actors("group") as actors:
+        if kind == "inbox":
+            end = actors.inbox()
+        else:
+            end = horus.Subscriber("numbers", namespace=namespace)
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(wait_in_a_task(end))
+        loop.close()
+        loop = weakref.ref(loop)
+        gc.collect()
+        assert loop() is None
+        # The task that was freed no longer waits at this end.
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(asyncio.wait_for(end.recv_async(), 0.05))

@@ -11,6 +11,9 @@ from . import _horus
 # message. WHY not each time: a turn of the loop costs several times as much as a message.
 _YIELD_AFTER = 0.001
 
+# The bridge of each event loop, as a weak reference. WHY weak: a bridge refers to its loop by the
+# tasks that wait. The loop itself keeps the bridge alive until it is closed, and a loop that was
+# closed while a task waits is freed.
 _bridges = weakref.WeakKeyDictionary()
 
 
@@ -23,6 +26,7 @@ class _Bridge:
         self.waiting = {}
         # The time at which a task that receives has last continued after a turn of the loop.
         self.continued_at = monotonic()
+        # The loop refers to this object by the method.
         loop.add_reader(self.wakeups.fileno(), self._woken)
 
     def _woken(self):
@@ -38,9 +42,11 @@ class _Bridge:
 
 
 def _bridge(loop):
-    bridge = _bridges.get(loop)
+    known = _bridges.get(loop)
+    bridge = None if known is None else known()
     if bridge is None:
-        bridge = _bridges[loop] = _Bridge(loop)
+        bridge = _Bridge(loop)
+        _bridges[loop] = weakref.ref(bridge)
     return bridge
 
 
