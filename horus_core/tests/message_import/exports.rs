@@ -92,6 +92,34 @@ fn c_has_the_default_values_of_rust() {
     assert_eq!(shown, expected);
 }
 
+/// The header also defines `INIT` and `SCHEMA` of each message.
+#[test]
+fn constants_of_c_are_not_replaced_by_macros() {
+    let dir = tempfile::tempdir().unwrap();
+    let constants = "uint8 RUN=1\nuint64 SCHEMA=4\nuint8 state\n";
+    fs::write(dir.path().join("LegState.msg"), constants).unwrap();
+    let importer = Importer::new().directory(dir.path());
+    let text = "uint8 INIT=3\nuint8 STATE_INIT=5\nuint8 INIT_=6\nLegState state";
+    let leg = importer.parse("Leg", text).unwrap();
+    let main = "
+        #include \"leg.h\"
+        _Static_assert(MESSAGES_LEG_STATE_RUN == 1, \"\");
+        _Static_assert(MESSAGES_LEG_INIT__ == 3, \"\");
+        _Static_assert(MESSAGES_LEG_STATE_SCHEMA_ == 4, \"\");
+        _Static_assert(MESSAGES_LEG_STATE_INIT_ == 5, \"\");
+        _Static_assert(MESSAGES_LEG_INIT_ == 6, \"\");
+        int main(void) {
+            const messages_leg_state_t state = MESSAGES_LEG_STATE_INIT;
+            const messages_leg_t leg = MESSAGES_LEG_INIT;
+            return leg.state.state + state.state + (MESSAGES_LEG_SCHEMA[0] != 'h');
+        }";
+    output(
+        "cc",
+        C_FLAGS,
+        &[("main.c", main), ("leg.h", &leg.c("messages"))],
+    );
+}
+
 /// The standard messages, and two headers that have a message in common.
 #[test]
 fn headers_for_c_can_be_used_together() {

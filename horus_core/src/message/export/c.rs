@@ -35,6 +35,8 @@ const IMPORTED_COMMENT: &str = "/*
  * {UPPER}_LEG_SCHEMA  the canonical schema text, for HORUS_TOPIC_OPTIONS_FOR of horus.h
  * {UPPER}_LEG_INIT    an initialiser with the default values of the .msg file
  * {UPPER}_LEG_*       its constants, if it has any
+ *
+ * A constant with the name of one of these macros gets an underscore: INIT is {UPPER}_LEG_INIT_.
  */
 ";
 
@@ -75,6 +77,8 @@ struct MessageSet<'a> {
     prefix: &'a str,
     /// Returns the default bytes of a message; `None` if all are 0.
     default: &'a dyn Fn(&Schema) -> Option<Box<[u8]>>,
+    /// All messages of the header.
+    schemas: &'a [&'a Schema],
 }
 
 /// Generates a C11 header with a struct for each message. For a message with trailing data, the
@@ -87,6 +91,7 @@ pub fn c(messages: &[&Schema]) -> String {
     let set = MessageSet {
         prefix: "horus",
         default: &|schema| standard_default_of(schema.name, schema.hash()),
+        schemas: messages,
     };
     let mut out = [STANDARD_COMMENT, MACROS].concat();
     for schema in messages {
@@ -104,9 +109,11 @@ pub(in crate::message) fn c_with_prefix(messages: &[Declaration], prefix: &str) 
         let index = messages.iter().position(is_it)?;
         Some(defaults[index].clone())
     };
+    let schemas: Vec<&Schema> = messages.iter().map(|message| message.schema).collect();
     let set = MessageSet {
         prefix,
         default: &default_of,
+        schemas: &schemas,
     };
     let comment = IMPORTED_COMMENT.replace("{lower}", prefix);
     let mut out = comment.replace("{UPPER}", &prefix.to_uppercase()) + MACROS;
@@ -121,7 +128,7 @@ pub(in crate::message) fn c_with_prefix(messages: &[Declaration], prefix: &str) 
 impl MessageSet<'_> {
     fn write_message(&self, out: &mut String, schema: &Schema) {
         let name = self.name(schema);
-        let upper = format!("{}_{}", self.prefix, snake_case(schema.name)).to_uppercase();
+        let upper = self.upper_name(schema);
         let mut doc = schema.doc_text().trim_end().to_owned();
         if let Some(Tail { name, primitive }) = schema.tail {
             let primitive = c_type(primitive);
@@ -162,7 +169,7 @@ impl MessageSet<'_> {
                 format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"),
             );
         }
-        write_constants(out, &upper, schema.constants);
+        self.write_constants(out, schema);
         let text = schema.text().replace('\n', "\\n\n");
         let text = text.lines().map(str::to_owned).collect();
         let line = |line: &str| format!("\"{line}\"");
@@ -179,6 +186,63 @@ impl MessageSet<'_> {
     /// `horus_image_header` for `Image`.
     fn name(&self, schema: &Schema) -> String {
         format!("{}_{}", self.prefix, snake_case(&struct_name(schema)))
+    }
+
+    /// Returns the beginning of the names of a message's macros and constants: `HORUS_CMD_VEL` for
+    /// `CmdVel`, and `HORUS_IMAGE` for `Image`.
+    fn upper_name(&self, schema: &Schema) -> String {
+        format!("{}_{}", self.prefix, snake_case(schema.name)).to_uppercase()
+    }
+
+    /// Writes constants of the type `int` as an enumeration, and greater ones, which C11 does not
+    /// allow in one, as macros.
+    fn write_constants(&self, out: &mut String, schema: &Schema) {
+        let constants = schema.constants;
+        let is_int = |constant: &&Constant| i32::try_from(constant.value).is_ok();
+        let mut ints = constants.iter().filter(is_int).peekable();
+        if ints.peek().is_some() {
+            out.push_str("enum {\n");
+        }
+        while let Some(constant) = ints.next() {
+            write_comment(out, "    ", &doc_lines(constant.doc));
+            let end = if ints.peek().is_some() { "," } else { "\n};" };
+            let name = self.constant_name(schema, constant);
+            append(out, format_args!("    {name} = {}{end}\n", constant.value));
+        }
+        for constant in constants.iter().filter(|constant| !is_int(constant)) {
+            write_comment(out, "", &doc_lines(constant.doc));
+            let name = self.constant_name(schema, constant);
+            let kind = c_type(constant.kind);
+            let value = integer_literal(constant.value);
+            append(out, format_args!("#define {name} (({kind}){value})\n"));
+        }
+    }
+
+    /// Returns the name of a constant of a message. It has underscores at its end if a macro of
+    /// the header has the name without them.
+    ///
+    /// WHY: the macro would replace the constant, and `uint8_t state = MESSAGES_STATE_INIT;`
+    /// compiles also if that is `{0}`.
+    fn constant_name(&self, schema: &Schema, constant: &Constant) -> String {
+        let upper = self.upper_name(schema);
+        let is_macro = |name: &str| {
+            self.schemas.iter().any(|schema| {
+                name == format!("{}_SCHEMA", self.upper_name(schema))
+                    || name == format!("{}_INIT", self.name(schema).to_uppercase())
+            })
+        };
+        let is_constant = |name: &str| {
+            let mut names = schema.constants.iter().map(|other| other.name);
+            names.any(|other| name == format!("{upper}_{other}"))
+        };
+        let mut name = format!("{upper}_{}", constant.name);
+        if is_macro(&name) {
+            name.push('_');
+            while is_constant(&name) || is_macro(&name) {
+                name.push('_');
+            }
+        }
+        name
     }
 
     fn field_type(&self, field: &Field) -> String {
@@ -265,33 +329,6 @@ fn snake_case(name: &str) -> String {
         out.push(letter.to_ascii_lowercase());
     }
     out
-}
-
-/// Writes constants of the type `int` as an enumeration, and greater ones, which C11 does not allow
-/// in one, as macros.
-fn write_constants(out: &mut String, upper: &str, constants: &[Constant]) {
-    let is_int = |constant: &&Constant| i32::try_from(constant.value).is_ok();
-    let mut ints = constants.iter().filter(is_int).peekable();
-    if ints.peek().is_some() {
-        out.push_str("enum {\n");
-    }
-    while let Some(Constant {
-        name, value, doc, ..
-    }) = ints.next()
-    {
-        write_comment(out, "    ", &doc_lines(doc));
-        let end = if ints.peek().is_some() { "," } else { "\n};" };
-        append(out, format_args!("    {upper}_{name} = {value}{end}\n"));
-    }
-    for constant in constants.iter().filter(|constant| !is_int(constant)) {
-        write_comment(out, "", &doc_lines(constant.doc));
-        let kind = c_type(constant.kind);
-        let value = integer_literal(constant.value);
-        append(
-            out,
-            format_args!("#define {upper}_{} (({kind}){value})\n", constant.name),
-        );
-    }
 }
 
 /// Returns the initialisers of the texts of a field, up to the last one that is not empty; `None`

@@ -224,7 +224,8 @@ impl Imported {
     }
 
     /// Generates a C11 header with the messages. Their names begin with this prefix, in lower case,
-    /// and an underscore: `robot` gives `robot_leg_t` and `ROBOT_LEG_INIT`.
+    /// and an underscore: `robot` gives `robot_leg_t` and `ROBOT_LEG_INIT`. A constant gets an
+    /// underscore if such a macro has its name.
     #[must_use]
     pub fn c(&self, prefix: &str) -> String {
         export::c_with_prefix(&self.declarations, prefix)
