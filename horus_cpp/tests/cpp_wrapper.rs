@@ -101,6 +101,18 @@ fn an_error_of_a_plugin_equals_its_constant() {
     }
 }
 
+/// A host that closes its plugins keeps its own handler of faults.
+#[test]
+fn a_host_may_close_the_library() {
+    let flags = [
+        "-std=c++17",
+        "-Wl,--no-as-needed",
+        "-ldl",
+        "-Wl,--as-needed",
+    ];
+    Program::cpp("tests/cpp/unloaded.cpp", &flags).run(&[]);
+}
+
 /// Headers and programs compile with clang, if it is installed.
 #[test]
 fn clang_takes_the_headers_too() {
