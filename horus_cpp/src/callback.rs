@@ -1,13 +1,14 @@
 //! The state that each thread keeps about C callbacks: the scheduler that called the callback, and
 //! whether the cancellation of the thread is disabled.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
 /// The state that the library keeps for each thread.
 struct ThreadState {
-    /// Handle of the scheduler that is running a callback on this thread; 0 if none is.
+    /// Handle of the scheduler that is running the innermost callback of this thread; 0 if the
+    /// thread is in no callback.
     scheduler: Cell<u64>,
     /// True while a `pthread_cancel` of this thread is delayed. It is delayed until the thread has
     /// left the library.
@@ -17,6 +18,12 @@ struct ThreadState {
 thread_local! {
     static THREAD_STATE: ThreadState =
         const { ThreadState { scheduler: Cell::new(0), is_uncancellable: Cell::new(false) } };
+}
+
+thread_local! {
+    /// Handles of the schedulers in whose callbacks this thread runs the innermost one, outermost
+    /// first. Empty unless a callback runs a scheduler.
+    static OUTER_SCHEDULERS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 unsafe extern "C" {
@@ -42,8 +49,12 @@ impl InCallback {
             if !state.is_uncancellable.get() {
                 Self::disable_cancellation(state);
             }
+            let outer_scheduler = state.scheduler.replace(scheduler);
+            if outer_scheduler != 0 {
+                push_outer_scheduler(outer_scheduler);
+            }
             Self {
-                outer_scheduler: state.scheduler.replace(scheduler),
+                outer_scheduler,
                 state,
             }
         })
@@ -65,14 +76,35 @@ impl Drop for InCallback {
     fn drop(&mut self) {
         // SAFETY: `state` is a static of this thread, which still runs, and has no destructor.
         unsafe { &*self.state }.scheduler.set(self.outer_scheduler);
+        if self.outer_scheduler != 0 {
+            pop_outer_scheduler();
+        }
     }
 }
 
+#[cold]
+fn push_outer_scheduler(scheduler: u64) {
+    // WHY the error is ignored: the thread is ending, and a C++ destructor runs a scheduler.
+    let _ = OUTER_SCHEDULERS.try_with(|outer| outer.borrow_mut().push(scheduler));
+}
+
+#[cold]
+fn pop_outer_scheduler() {
+    let _ = OUTER_SCHEDULERS.try_with(|outer| outer.borrow_mut().pop());
+}
+
 /// Returns true if the calling thread is in a callback of the scheduler with the handle
-/// `scheduler`.
+/// `scheduler`, also if that callback runs another scheduler.
 #[inline(always)]
 pub(crate) fn is_in_callback(scheduler: u64) -> bool {
-    THREAD_STATE.with(|state| state.scheduler.get() == scheduler)
+    let innermost = THREAD_STATE.with(|state| state.scheduler.get());
+    innermost == scheduler || (innermost != 0 && is_in_outer_callback(scheduler))
+}
+
+#[cold]
+fn is_in_outer_callback(scheduler: u64) -> bool {
+    let is_outer = |outer: &RefCell<Vec<u64>>| outer.borrow().contains(&scheduler);
+    OUTER_SCHEDULERS.try_with(is_outer).unwrap_or(false)
 }
 
 /// A guard that delays a `pthread_cancel` of the calling thread until the guard is dropped. WHY: a

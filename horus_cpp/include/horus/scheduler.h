@@ -5,7 +5,7 @@
  *           may be called by any number of threads at any time, also from callbacks. Only one of
  *           the other calls on a scheduler is executed at a time; a second one returns
  *           HORUS_E_BUSY, in optimised builds too, and so does any of them in a callback of that
- *           scheduler.
+ *           scheduler, also within a callback of another scheduler that this callback runs.
  * Callbacks are called from threads of the library. Those of nodes that have neither a rate nor a
  *           topic, and every `init`, are called from the thread that runs the scheduler. The calls
  *           of one node never overlap, except `safe_state`. They must return, and must not leave by

@@ -225,6 +225,43 @@ static void callbacks_that_call_a_started_scheduler(void) {
     EXPECT(HORUS_OK, horus_scheduler_close(robot.scheduler));
 }
 
+/* Calls the scheduler in whose callback the scheduler of this node runs. */
+static int32_t calls_the_outer_scheduler(void *user, horus_context_t *context) {
+    (void)calls_back(user, context);
+    return horus_context_stop(context);
+}
+
+static int32_t runs_another_scheduler(void *user, horus_context_t *context) {
+    horus_node_t node = HORUS_NODE_INIT;
+    horus_scheduler_t inner;
+    node.user = user;
+    node.tick = calls_the_outer_scheduler;
+    EXPECT(HORUS_OK, horus_scheduler_open(NULL, &inner));
+    EXPECT(HORUS_OK, horus_scheduler_add_node(inner, "inner", NULL, &node));
+    EXPECT(HORUS_STOPPED, horus_scheduler_run_for(inner, 60000000000));
+    EXPECT(HORUS_OK, horus_scheduler_close(inner));
+    /* The end of the inner callback is not that of this one. */
+    return ((robot_t *)user)->ticks < 3 ? calls_back(user, context) : 0;
+}
+
+static void callbacks_that_run_another_scheduler(void) {
+    atomic_int events = 0;
+    robot_t robot = {0};
+    horus_node_t node = HORUS_NODE_INIT;
+    horus_node_options_t options = HORUS_NODE_OPTIONS_INIT;
+    robot.scheduler = opened(&events);
+    node.user = &robot;
+    node.tick = runs_another_scheduler;
+    options.rate_hz = 100;
+    EXPECT(HORUS_OK, horus_scheduler_add_node(robot.scheduler, "outer", &options, &node));
+    EXPECT(HORUS_OK, horus_scheduler_start(robot.scheduler));
+    while (robot.ticks < 3) {
+        pause_briefly();
+    }
+    EXPECT(HORUS_OK, horus_scheduler_finish(robot.scheduler));
+    EXPECT(HORUS_OK, horus_scheduler_close(robot.scheduler));
+}
+
 static void callbacks_that_call(int has_thread) {
     atomic_int events = 0;
     robot_t robot = {0};
@@ -553,6 +590,7 @@ int main(void) {
     callbacks_that_call(1);
     callbacks_that_call_a_started_scheduler();
     a_start_that_fails_shuts_the_nodes_down();
+    callbacks_that_run_another_scheduler();
     topics_wake();
     closed_while_it_runs();
     a_node_that_hangs();
