@@ -7,6 +7,8 @@ mod forked;
 #[path = "log/forks.rs"]
 mod forks;
 mod noise;
+#[path = "log/outside_of_ticks.rs"]
+mod outside_of_ticks;
 #[path = "log/stderr.rs"]
 mod stderr;
 
@@ -84,6 +86,7 @@ fn execute(order: &str, dir: &Path) {
             assert!(again.to_string().contains("open already"), "{again}");
         }
         ["nodes"] => nodes(dir),
+        ["node_fails"] => outside_of_ticks::fail(dir),
         ["cost"] => say(format!("cost {} {}", cost(true), cost(false))),
         _ => panic!("unknown order: {order}"),
     }

@@ -91,10 +91,9 @@ impl Runner {
 
     /// Calls `shutdown` of the node, and records a failure of this call.
     pub(crate) fn call_node_shutdown(&mut self) {
-        let scope = self.log_scope();
+        let _scope = self.log_scope();
         let Self { node, metrics, .. } = self;
         let outcome = metrics.during_call(UserCall::Shutdown, || catch_panic(|| node.shutdown()));
-        drop(scope);
         self.record_shutdown(outcome);
     }
 
@@ -102,10 +101,9 @@ impl Runner {
     /// calls its `shutdown` first.
     pub(crate) fn drop_replaced_node(&mut self, mut node: Box<dyn Node>, is_initialised: bool) {
         if is_initialised {
-            let scope = self.log_scope();
+            let _scope = self.log_scope();
             let shut_down = || catch_panic(|| node.shutdown());
             let outcome = self.metrics.during_call(UserCall::Shutdown, shut_down);
-            drop(scope);
             self.record_shutdown(outcome);
         }
         self.drop_value(node);
@@ -136,6 +134,7 @@ impl Runner {
 
     /// Drops a value whose drop may run code of the node. If the drop panics, records the panic.
     pub(super) fn drop_value<T>(&mut self, what: T) {
+        let _scope = self.log_scope();
         let drop_it = || catch_panic_in_drop(what);
         if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
             self.record_panic(&panic, " in its drop");

@@ -377,6 +377,7 @@ impl Runner {
         };
         self.event_log
             .record_rate_limited(self.tick, (kind, None), 0, &text);
+        let scope = self.log_scope();
         let Self { node, metrics, .. } = self;
         let on_error = || catch_panic(|| node.on_error(&error));
         if let Err(panic) = metrics.during_call(UserCall::OnError, on_error) {
@@ -386,6 +387,7 @@ impl Runner {
         if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
             self.record_panic(&panic, " in the drop of an error");
         }
+        drop(scope);
         if let Some(probation) = self.probation.take() {
             self.roll_back(probation, &text, now_ns);
             self.event_log.set_last_error(&text);

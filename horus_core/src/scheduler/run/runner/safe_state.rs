@@ -47,9 +47,12 @@ impl Runner {
         self.safe_state = SafeState::Entering;
         self.safe_state_ticks = self.metrics.ended_ticks();
         self.publish_health();
+        let scope = self.log_scope();
         let Self { node, metrics, .. } = self;
         let enter = || catch_panic(|| node.enter_safe_state());
-        match metrics.during_call(UserCall::EnterSafeState, enter) {
+        let entered = metrics.during_call(UserCall::EnterSafeState, enter);
+        drop(scope);
+        match entered {
             Ok(()) => self.confirm_safe_state(),
             Err(panic) => self.record_safe_state_panic(&panic, " in enter_safe_state"),
         }
@@ -73,9 +76,12 @@ impl Runner {
 
     #[cold]
     fn ask_for_safe_state(&mut self) {
+        let scope = self.log_scope();
         let Self { node, metrics, .. } = self;
         let ask = || catch_panic(|| node.is_safe_state());
-        match metrics.during_call(UserCall::EnterSafeState, ask) {
+        let answer = metrics.during_call(UserCall::EnterSafeState, ask);
+        drop(scope);
+        match answer {
             Ok(false) => {}
             Ok(true) => {
                 self.safe_state = SafeState::Reached;
