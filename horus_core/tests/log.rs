@@ -36,6 +36,9 @@ fn child_role() {
     if role == "forks" {
         return forks::fork_while_the_log_is_opened(&dir);
     }
+    if role.starts_with("no log") {
+        return outside_of_ticks::run_without_log(&role, &dir);
+    }
     let settings = LogSettings::new().namespace(&namespace_in(&dir));
     let settings = settings.program(role.split(' ').next().unwrap());
     match role.as_str() {

@@ -1,8 +1,11 @@
-//! The lines that nodes log outside of their ticks.
+//! The lines that nodes log outside of their ticks, and the events of a program without a log.
 
 use std::fmt;
+use std::io::Read as _;
+use std::process::Stdio;
 
-use horus_core::scheduler::{Node, NodeError};
+use horus_core::message::EmergencyStop;
+use horus_core::scheduler::{Health, Node, NodeError, emergency_stop_publisher};
 
 use super::*;
 
@@ -96,4 +99,48 @@ fn lines_of_all_calls_of_a_node_have_its_name() {
     };
     assert_eq!(of("talker"), CALLS);
     assert!(of("").is_empty());
+}
+
+/// Runs a node until it is in its safe state. The process has no log.
+pub(super) fn run_without_log(role: &str, dir: &Path) {
+    let mut scheduler = Scheduler::new();
+    scheduler.namespace(&namespace_in(dir));
+    if role == "no log, panics" {
+        scheduler.on_event(|_| panic!("on purpose"));
+    }
+    let node = scheduler.node("arm").rate(100.hz());
+    node.build(|_: &mut Context<'_>| {}).unwrap();
+    let running = scheduler.start().unwrap();
+    say("ready");
+    until("the node is safe", || {
+        running.handle().metrics("arm").unwrap().health == Health::Safe
+    });
+    running.finish().unwrap();
+    say("over");
+}
+
+/// Returns what a program without a log writes to stderr when an emergency stop is engaged for this
+/// reason.
+fn stderr_of_stop(role: &str, reason: &str) -> String {
+    let dir = private_dir();
+    let mut child = Child::spawn_with(role, dir.path(), |command| {
+        command.stderr(Stdio::piped());
+    });
+    child.await_word("ready");
+    let mut publisher = emergency_stop_publisher(&namespace_in(dir.path())).unwrap();
+    publisher
+        .send(EmergencyStop::engage("test", reason))
+        .unwrap();
+    child.await_word("over");
+    let mut printed = String::new();
+    child.stderr().read_to_string(&mut printed).unwrap();
+    assert_eq!(child.wait(), End::Code(0), "{printed}");
+    printed
+}
+
+#[test]
+fn an_event_without_a_log_cannot_imitate_another_line() {
+    let printed = stderr_of_stop("no log", "\x1b[2J");
+    assert!(printed.contains("EMERGENCY STOP"), "{printed}");
+    assert!(printed.contains(r": \u{1b}[2J"), "{printed}");
 }

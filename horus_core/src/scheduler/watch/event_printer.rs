@@ -1,6 +1,6 @@
 //! Prints the events of a scheduler whose program has set no callback for them.
 
-use crate::log::{self, Printer};
+use crate::log::{self, EscapedText, Printer};
 use crate::message::{DiagnosticStatus, NodeEvent, Text};
 
 /// Logs an event whose level is not OK. If this process has no log, prints the event to stderr.
@@ -12,7 +12,9 @@ pub(super) fn print_unless_ok(event: &NodeEvent, printer: &mut Printer) {
         _ => log::Level::Warn,
     };
     if !log::is_open() {
-        printer.print_warning(format_args!("{event}"));
+        // WHY escaped: another process may have written a part of the text.
+        let text = event.to_string();
+        printer.print_warning(format_args!("{}", EscapedText(&text)));
         return;
     }
     let node = event.node.as_str();
