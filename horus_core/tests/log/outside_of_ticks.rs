@@ -144,3 +144,10 @@ fn an_event_without_a_log_cannot_imitate_another_line() {
     assert!(printed.contains("EMERGENCY STOP"), "{printed}");
     assert!(printed.contains(r": \u{1b}[2J"), "{printed}");
 }
+
+#[test]
+fn events_are_printed_after_a_panic_of_the_callback() {
+    let printed = stderr_of_stop("no log, panics", "a test");
+    assert_eq!(printed.matches("on purpose").count(), 1, "{printed}");
+    assert!(printed.contains("EMERGENCY STOP"), "{printed}");
+}

@@ -479,8 +479,8 @@ impl Supervisor {
             };
             if catch_panic(|| callback(&event)).is_err() {
                 // WHY it is not called again: the panic hook has reported the panic, and the
-                // callback may be broken.
-                catch_panic_in_drop(std::mem::replace(callback, Box::new(|_| {})));
+                // callback may be broken. Later events are printed instead.
+                catch_panic_in_drop(on_event.take());
             }
         }
     }
