@@ -27,7 +27,8 @@ class Context {
     std::chrono::nanoseconds budget_left() const noexcept {
         return ns(horus_context_budget_left_ns(raw_));
     }
-    /// Returns true in the safe state (`MissPolicy::safe_mode` only): send nothing that ends it.
+    /// Returns true in the safe state: send nothing that ends it. Only with
+    /// `MissPolicy::safe_mode`, and with `graduated` after an isolation.
     bool in_safe_state() const noexcept { return horus_context_in_safe_state(raw_) != 0; }
     /// Returns 64 random bits from the generator of this node. Not for secrets.
     std::uint64_t random() noexcept { return horus_context_random(raw_); }

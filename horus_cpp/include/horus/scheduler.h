@@ -49,8 +49,9 @@ uint64_t horus_context_period_ns(horus_context_t *context);
  * Reads the clock. */
 uint64_t horus_context_budget_left_ns(horus_context_t *context);
 
-/* Returns 1 if the node is in its safe state during this tick, which happens only with
- * HORUS_MISS_SAFE_MODE: send nothing then that ends the safe state. Else 0. */
+/* Returns 1 if the node is in its safe state during this tick: send nothing then that ends it. That
+ * happens only with HORUS_MISS_SAFE_MODE, and with HORUS_MISS_GRADUATED after an isolation. Else
+ * 0. */
 uint64_t horus_context_in_safe_state(horus_context_t *context);
 
 /* Returns 64 random bits from the generator of this node. Not for secrets. */

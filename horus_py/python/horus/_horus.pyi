@@ -485,7 +485,7 @@ class Context:
         """The time from one tick to the next, in seconds; 0 without a rate."""
     @property
     def in_safe_state(self) -> bool:
-        """True in the safe state (only with `on_miss="safe_mode"`): send nothing that ends it."""
+        """True in the safe state (`"safe_mode"`, `"graduated"` after isolation): do not end it."""
     def budget_left(self) -> float:
         """Returns the rest of the budget, in seconds; infinite without a budget."""
     def checkpoint(self, number: int) -> None:

@@ -66,9 +66,11 @@ impl Context<'_> {
         Duration::from_nanos(self.budget_end_ns.saturating_sub(self.clock.now_ns()))
     }
 
-    /// Returns true if the node is in its safe state during this tick, which happens only with
-    /// [`MissPolicy::SafeMode`](crate::scheduler::MissPolicy::SafeMode). The node should then read
-    /// its inputs and send nothing that ends the safe state of what it controls.
+    /// Returns true if the node is in its safe state during this tick. This happens only with
+    /// [`MissPolicy::SafeMode`](crate::scheduler::MissPolicy::SafeMode), and with
+    /// [`MissPolicy::Graduated`](crate::scheduler::MissPolicy::Graduated) after an isolation. The
+    /// node should then read its inputs and send nothing that ends the safe state of what it
+    /// controls.
     #[must_use]
     pub const fn is_in_safe_state(&self) -> bool {
         self.is_in_safe_state

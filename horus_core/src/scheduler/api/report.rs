@@ -14,7 +14,8 @@ pub enum StopReason {
     /// tick of a node, or with a command.
     Requested,
     /// The run ended as planned: its duration was over, or the program called
-    /// [`Running::finish`](crate::scheduler::Running::finish).
+    /// [`Running::finish`](crate::scheduler::Running::finish), or dropped the `Running`. Also the
+    /// reason of a run that could not start.
     DurationElapsed,
     /// The process received a termination signal, and no node has failed; the number is that of the
     /// signal.

@@ -107,9 +107,10 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
 }
 
 /// Returns the last events of a scheduler, oldest first, even if it has ended or was killed. At
-/// least the last 64 events of each of its threads are kept. Events of earlier schedulers of the
-/// same name are included if they have not been overwritten. The field `process_id` and the event
-/// `SCHEDULER_STARTED` show to which scheduler an event belongs.
+/// least the last 64 events of each of its threads are kept if it has at most 192 threads that
+/// record events. With more, four or more threads share the room for 224 events. Events of earlier
+/// schedulers of the same name are included if they have not been overwritten. The field
+/// `process_id` and the event `SCHEDULER_STARTED` show to which scheduler an event belongs.
 ///
 /// Only reads: does not block, and delays no process. Costs about a microsecond for each event;
 /// there are at most 14 336.

@@ -29,8 +29,8 @@ const SCHEDULER_NAME_BYTES_MAX: usize = 64;
 /// Number of lanes of a black box, the topic with a scheduler's events. It is the largest number
 /// that a topic can have.
 pub(crate) const BLACK_BOX_LANES: usize = 64;
-/// Number of slots in a lane of the black box. Even if three threads share a lane, there is room
-/// for more than 64 events of each thread.
+/// Number of slots in a lane of the black box. Up to 192 threads, at most three threads share a
+/// lane, and there is room for more than 64 events of each thread.
 const BLACK_BOX_LANE_SLOTS: u64 = 256;
 /// Number of the last events of a lane that a reader gets if it opens the black box later. An
 /// eighth of the lane's slots is kept free for the publisher.

@@ -24,7 +24,8 @@ pub enum SwapState {
     Done,
     /// The old node was restored, or was never replaced. The text contains the reason.
     RolledBack(String),
-    /// The run or the node ended before the swap was final.
+    /// The run or the node ended before the swap was final, or a later swap has taken its place
+    /// before it began.
     Abandoned,
 }
 

@@ -187,7 +187,7 @@ impl Supervisor {
         match self.shared.reason() {
             Some(StopReason::Node { name, error }) => format!("because of {name}: {error}"),
             Some(StopReason::Signal(signal)) => format!("by signal {signal}"),
-            Some(StopReason::DurationElapsed) => "its time is over".to_owned(),
+            Some(StopReason::DurationElapsed) => "its time is over, or it was ended".to_owned(),
             Some(StopReason::Requested) | None => "a stop was requested".to_owned(),
         }
     }

@@ -48,8 +48,8 @@ pub(super) fn has_unreadable_message(watches: &[Watch]) -> bool {
 }
 
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate. Returns when the
-/// run has to stop, or when the node's subscribers are closed. A topic that has lost its memory
-/// makes the node tick once more.
+/// run has to stop, or when the node was shut down. A topic that has lost its memory makes the node
+/// tick once more. If no subscriber of the node is left, the thread only applies commands.
 ///
 /// The thread sleeps until there are messages or `bell` is notified. `bell` is notified after each
 /// command, at the end of the run, and, if a wake was lost, by the supervisor.
