@@ -126,6 +126,64 @@ def test_a_node_that_hangs_does_not_keep_the_interpreter(directory, hang):
     assert (output, process.returncode) == ("shutdown\n", 0), errors
 
 
+RETURNS_DURING_THE_EXIT = """
+import os, sys, threading, time
+import horus
+
+begin, end = os.pipe()
+
+def hangs(*arguments):
+    print("hangs", flush=True)
+    {hang}
+
+class Last:
+    # Python clears the module after it has begun to end the threads that take the GIL.
+    def __del__(self, write=os.write, sleep=time.sleep, end=end):
+        write(end, b"x")
+        sleep(0.3)
+
+sys.last_of_all = Last()
+{script}
+"""
+IS_RUN_BY_ITS_SCHEDULER = """
+s = horus.Scheduler("child")
+s.add(horus.Node("hangs", tick=hangs, rate=10))
+s.run_for(0.2, check=False)
+"""
+IS_RUN_BY_A_DAEMON_THREAD = """
+s = horus.Scheduler("child")
+s.add(horus.Node("hangs", tick=hangs, rate=10))
+threading.Thread(target=s.run, daemon=True).start()
+time.sleep(0.5)
+"""
+IS_AN_ACTOR = """
+try:
+    with horus.Actors("child") as actors:
+        actors.spawn(hangs).tell(1)
+        time.sleep(0.1)
+except horus.NodeFailedError:
+    pass
+"""
+
+
+@pytest.mark.parametrize("script", [IS_RUN_BY_ITS_SCHEDULER, IS_RUN_BY_A_DAEMON_THREAD, IS_AN_ACTOR])
+@pytest.mark.parametrize(
+    "hang",
+    [
+        "os.read(begin, 1)",
+        """while True:
+        try:
+            while True:
+                pass
+        except SystemExit:
+            pass""",
+    ],
+    ids=["reads", "computes"],
+)
+def test_a_call_that_is_left_behind_does_not_abort_the_exit(python, hang, script):
+    assert python(RETURNS_DURING_THE_EXIT.format(hang=hang, script=script)) == "hangs\n"
+
+
 def test_the_black_box_outlives_a_killed_process(namespace):
     process = start("horus.run(node, name='child')")
     assert [info.name for info in horus.schedulers(namespace) if info.is_alive] == ["child"]

@@ -13,6 +13,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::error::ForkedError;
+use crate::wait::forced_exit::ForcedExitGuard;
 
 /// Maximum time for which the exit of the interpreter waits for running ticks.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -135,7 +136,7 @@ impl Drop for SafeStateCallGuard {
 }
 
 /// Python's thread state for a thread that was not started by Python. It is kept as long as the
-/// thread exists.
+/// thread exists. A thread that Python started has only the [`ForcedExitGuard`].
 ///
 /// WHY: PyO3 makes a new state for every call, which costs more than the call itself and loses what
 /// a node keeps in `threading.local`.
@@ -145,12 +146,15 @@ struct ThreadState {
     /// Registers this thread as one that runs ticks. `None` if that failed; the only consequence is
     /// that the exit of the interpreter cannot interrupt a tick of this thread.
     _tick_thread: Option<TickThreadGuard>,
+    /// Keeps Python from ending the thread in the middle of its stack. It is dropped last.
+    _forced_exit: ForcedExitGuard,
 }
 
 impl ThreadState {
     /// Makes the thread state of the current thread. The interpreter must not have ended, which a
     /// [`PythonCallGuard`] guarantees.
     fn new() -> Self {
+        let forced_exit = ForcedExitGuard::new();
         // SAFETY: any thread may call this.
         if !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null() {
             let ensured = Cell::new(None);
@@ -158,6 +162,7 @@ impl ThreadState {
                 state: std::ptr::null_mut(),
                 ensured,
                 _tick_thread: None,
+                _forced_exit: forced_exit,
             };
         }
         // SAFETY: the interpreter is alive, and this thread has no state.
@@ -170,6 +175,7 @@ impl ThreadState {
             state,
             ensured: Cell::new(Some(ensured)),
             _tick_thread: tick_thread,
+            _forced_exit: forced_exit,
         }
     }
 }
@@ -210,9 +216,8 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
 /// runs are over (`are_runs_over`), it takes at most [`EXIT_WAIT_AFTER_RUNS_MAX`], because the end
 /// of each run has already waited.
 ///
-/// WHY exceptions: if a thread runs Python code after the interpreter is gone, Python ends the
-/// thread in the middle of its stack, which Rust does not survive. A thread that sleeps in C code
-/// does not run Python code, so it is no problem.
+/// WHY exceptions: a tick that gets one can still release what it holds. If a thread takes the GIL
+/// after the interpreter has begun to shut down, [`ForcedExitGuard`] makes it sleep forever.
 pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
     let (interrupt_after, wait_max) = if are_runs_over {
         (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)

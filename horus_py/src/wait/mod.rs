@@ -4,6 +4,7 @@
 //! crate, and only the file `error`.
 
 pub(crate) mod duration;
+pub(crate) mod forced_exit;
 pub(crate) mod gil;
 pub(crate) mod timeout;
 pub(crate) mod wakeups;
