@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::callback::DelayedCancel;
 use crate::handle::HandleGuard;
-use crate::status::{Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC};
+use crate::status::{
+    Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC, outcome_without_text,
+};
 
 pub(crate) type StatusResult = Result<i32, Failure>;
 
@@ -364,8 +366,11 @@ pub(crate) fn wait_in_slices<T: Send>(
         let left = timeout.map(|timeout| timeout.saturating_sub(waited));
         let slice = left.map_or(CLOSE_CHECK_INTERVAL, |left| left.min(CLOSE_CHECK_INTERVAL));
         let status = attempt(value, slice, waited)?;
-        if status != over || left.is_some_and(|left| left <= slice) {
+        if status != over {
             return Ok(status);
+        }
+        if left.is_some_and(|left| left <= slice) {
+            return Ok(outcome_without_text(over));
         }
         if value.is_closing() {
             let text = "the handle was closed by another thread during the call";

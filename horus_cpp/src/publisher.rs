@@ -12,7 +12,7 @@ use crate::ffi::{
 };
 use crate::handle::{HandleGuard, Slab};
 use crate::info::{HorusTopicInfo, topic_info};
-use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
+use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK, outcome_without_text};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
 
 /// The C struct `horus_publisher_t`, as `horus.h` declares it: a handle of a publisher.
@@ -56,7 +56,7 @@ pub(crate) static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
     match sent {
         Ok(()) => Ok(HORUS_OK),
-        Err(SendError::Full { .. }) => Ok(HORUS_FULL),
+        Err(SendError::Full { .. }) => Ok(outcome_without_text(HORUS_FULL)),
         Err(error) => Err(error.into()),
     }
 }
@@ -209,7 +209,9 @@ pub unsafe extern "C" fn horus_publisher_loan(
             publisher.check_no_loan()?;
             let slot = match publisher.end.lend() {
                 Ok(slot) => slot,
-                Err(horus_core::LoanError::Full { .. }) => return Ok(HORUS_FULL),
+                Err(horus_core::LoanError::Full { .. }) => {
+                    return Ok(outcome_without_text(HORUS_FULL));
+                }
                 Err(error) => return Err(error.into()),
             };
             publisher.is_on_loan = true;

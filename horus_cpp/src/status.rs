@@ -165,6 +165,14 @@ impl Failure {
 /// Size of each thread's buffer for its last error text, in bytes. It includes the terminating 0.
 const ERROR_BYTES_MAX: usize = 1024;
 
+/// Empties the error text, and returns `status`: an outcome that is not an error, and that a caller
+/// may nevertheless print a text for. The text of an earlier call would name something else.
+#[cold]
+pub(crate) fn outcome_without_text(status: i32) -> i32 {
+    LAST_ERROR.with(|last| last[0].set(0));
+    status
+}
+
 thread_local! {
     // WHY a buffer that is never reallocated: a pointer to it is valid as long as the thread lives.
     static LAST_ERROR: [Cell<u8>; ERROR_BYTES_MAX] =

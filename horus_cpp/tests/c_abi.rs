@@ -28,6 +28,11 @@ fn each_function_does_what_the_header_says() {
 }
 
 #[test]
+fn a_full_topic_and_a_timeout_leave_no_text_of_another_call() {
+    Program::new("error_text").run(&[]);
+}
+
+#[test]
 fn namespaces_are_opened_swept_and_removed() {
     Program::new("namespaces").run(&[]);
 }

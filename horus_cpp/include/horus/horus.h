@@ -100,7 +100,9 @@ const char *horus_status_name(horus_status_t status);
  * Returns the text of the last error of this thread: what was found, what was wanted, what to do.
  * The text of a failed call on a publisher or a subscriber names the topic. It is never null, ""
  * before the first error, and has at most 1023 bytes. It is valid as long as the thread exists, and
- * the next error of the thread overwrites it: copy it to keep it.
+ * the next error of the thread overwrites it: copy it to keep it. HORUS_FULL and HORUS_TIMEOUT
+ * change it too: to a text after a call that waits for room or for endpoints, and else to "".
+ * HORUS_OK, HORUS_EMPTY and HORUS_TRUNCATED leave it.
  */
 const char *horus_last_error_message(void);
 
