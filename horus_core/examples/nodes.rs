@@ -4,6 +4,7 @@
 //! survives: the next run shows how the last one ended.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use horus_core::namespace::Namespace;
 use horus_core::prelude::*;
@@ -53,7 +54,11 @@ fn print_report(report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
+    if std::env::args().len() > 1 {
+        eprintln!("usage: nodes");
+        return Ok(ExitCode::from(2));
+    }
     let mut scheduler = Scheduler::new();
     scheduler.name("nodes");
     scheduler.stop_on_signals();
@@ -92,5 +97,5 @@ fn main() -> Result<()> {
     let report = scheduler.run()?;
     // A closed terminal ends the run, too. Nobody reads the report then.
     let _ = print_report(&report);
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -30,9 +30,19 @@ static inline horus_topic_options_t counter_options(void) {
     return options;
 }
 
-/* How many messages the first argument asks for; without one, it never ends. */
+/* How many messages the argument asks for; without one, it never ends. Exits if it is no number. */
 static inline uint64_t messages_of(int argc, char **argv) {
-    return argc > 1 ? strtoull(argv[1], NULL, 10) : UINT64_MAX;
+    if (argc == 1) {
+        return UINT64_MAX;
+    }
+    const char *argument = argv[1];
+    char *end;
+    const uint64_t messages = strtoull(argument, &end, 10);
+    if (argc > 2 || *argument < '0' || *argument > '9' || *end != 0) {
+        fprintf(stderr, "usage: %s [messages]\n", argv[0]);
+        exit(2);
+    }
+    return messages;
 }
 
 /* Says why, and what `main` returns. */

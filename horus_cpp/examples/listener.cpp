@@ -1,11 +1,10 @@
 // Prints what a talker publishes: `listener_cpp [messages]`.
 #include "counter.hpp"
 
-#include <cstdlib>
 #include <iostream>
 
 int main(int argc, char **argv) try {
-    const std::uint64_t messages = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : UINT64_MAX;
+    const std::uint64_t messages = messages_of(argc, argv);
     horus::Subscriber<Counter> subscriber("counter", horus::Qos::latched());
     for (std::uint64_t received = 0; received < messages;) {
         if (const auto counter = subscriber.recv_timeout(std::chrono::seconds(1))) {

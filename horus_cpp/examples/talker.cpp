@@ -1,12 +1,11 @@
 // Publishes a counter ten times per second: `talker_cpp [messages]`.
 #include "counter.hpp"
 
-#include <cstdlib>
 #include <iostream>
 #include <thread>
 
 int main(int argc, char **argv) try {
-    const std::uint64_t messages = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : UINT64_MAX;
+    const std::uint64_t messages = messages_of(argc, argv);
     horus::Publisher<Counter> publisher("counter", horus::Qos::latched());
     for (std::uint64_t count = 1; count <= messages; ++count) {
         const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();

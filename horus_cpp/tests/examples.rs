@@ -64,6 +64,25 @@ fn a_message_that_is_refused_is_not_sent() {
     }
 }
 
+#[test]
+fn a_wrong_argument_is_refused() {
+    let programs = [
+        Program::c("examples/talker.c"),
+        Program::c("examples/listener.c"),
+        Program::cpp("examples/talker.cpp", &["-std=c++17"]),
+        Program::cpp("examples/listener.cpp", &["-std=c++17"]),
+    ];
+    let wrong: [&[&str]; 6] = [&["--help"], &["foo"], &[""], &["-1"], &["5x"], &["5", "6"]];
+    for program in &programs {
+        for arguments in wrong {
+            let refused = program.command().args(arguments).output().unwrap();
+            assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {refused:?}");
+            let errors = String::from_utf8(refused.stderr).unwrap();
+            assert!(errors.starts_with("usage: "), "{arguments:?}: {errors}");
+        }
+    }
+}
+
 /// Every listener receives from a talker of its own language and of the other.
 #[test]
 fn every_listener_receives_from_every_talker() {
