@@ -77,6 +77,16 @@ def test_a_node_refuses_generator_functions(scheduler, hook, kind):
         scheduler.add(horus.Node("n", **calls))
 
 
+def test_a_node_without_a_tick_is_refused(scheduler):
+    class Forgot(horus.Node):
+        def tock(self, context):
+            pass
+
+    for node in (horus.Node("n", rate=10), Forgot("n")):
+        with pytest.raises(horus.PlanError, match="^node 'n' has no tick: pass one, or define it$"):
+            scheduler.add(node)
+
+
 def test_a_partial_object_is_asynchronous_as_its_function_is(scheduler):
     done = []
 

@@ -271,6 +271,8 @@ class Node:
                     f"node '{self.name}' has an asynchronous {hook}: only tick may be async def"
                 )
             _check_parameters(self.name, hook, getattr(self, hook), _PARAMETERS.get(hook, ()))
+        if getattr(self.tick, "__func__", None) is Node.tick:
+            raise PlanError(f"node '{self.name}' has no tick: pass one, or define it")
         _check_parameters(self.name, "tick", self.tick, ("context",))
         self._open_topics({} if namespace is None else {"namespace": namespace})
         settings: dict[str, Any] = dict(self._spec)
