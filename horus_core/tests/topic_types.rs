@@ -187,12 +187,13 @@ fn both_sides_learn_that_their_messages_differ() {
         let private = Private::new();
         let (mut commands, mut statuses) = mismatched(&private, order);
         let minute = Duration::from_secs(60);
-        let RecvTimeoutError::Incompatible { cause, .. } =
-            statuses.recv_timeout(minute).unwrap_err()
-        else {
-            panic!("{order}: another error");
+        let error = statuses.recv_timeout(minute).unwrap_err();
+        let RecvTimeoutError::Incompatible { cause, .. } = error else {
+            panic!("{order}: {error}");
         };
         assert_eq!(cause, Mismatch::Type, "{order}");
+        let with_both = format!("{OTHER_TYPE} (message 'Status' here, 'CmdVel' in the topic)");
+        assert_eq!(error.to_string(), with_both, "{order}");
         for error in [
             statuses.recv_blocking().unwrap_err(),
             statuses.check().unwrap_err(),

@@ -178,7 +178,7 @@ pub enum RecvTimeoutError {
     },
     /// No live publisher offers what this subscriber requests. Transient: a publisher that offers
     /// enough may join later.
-    #[error("{topic}: {cause}")]
+    #[error("{topic}: {cause}{}", in_parentheses(*difference))]
     Incompatible {
         /// The topic whose publishers do not match this subscriber.
         topic: TopicLabel,
@@ -186,6 +186,10 @@ pub enum RecvTimeoutError {
         lane: u32,
         /// The reason why that publisher does not match this subscriber.
         cause: Mismatch,
+        /// The text of [`schema_difference`](crate::topic::Subscriber::schema_difference): the
+        /// first difference between the message types. `None` if it is not known, and for a
+        /// subscriber whose type is chosen at run time.
+        difference: Option<&'static str>,
     },
     /// The namespace of the topic was removed or replaced. Permanent: open the namespace and the
     /// topic again.
@@ -235,14 +239,22 @@ impl From<RecvError> for RecvTimeoutError {
         match error {
             RecvError::RegionLost { .. } => Self::RegionLost { topic },
             RecvError::LaneNotMapped { cause, .. } => Self::LaneNotMapped { topic, cause },
-            RecvError::Incompatible { lane, cause, .. } => {
-                Self::Incompatible { topic, lane, cause }
-            }
+            RecvError::Incompatible { lane, cause, .. } => Self::Incompatible {
+                topic,
+                lane,
+                cause,
+                difference: None,
+            },
             RecvError::NamespaceRemoved { .. } => Self::NamespaceRemoved { topic },
             RecvError::NameLost { errno, .. } => Self::NameLost { topic, errno },
             _ => Self::Forked { topic },
         }
     }
+}
+
+/// Returns the end of a text: `note` in parentheses, or nothing.
+fn in_parentheses(note: Option<&str>) -> String {
+    note.map_or_else(String::new, |note| format!(" ({note})"))
 }
 
 /// The two kinds of endpoints of a topic.

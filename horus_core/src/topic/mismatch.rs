@@ -1,9 +1,20 @@
 //! Reports publishers and subscribers of a topic that do not match: logs a line for them, and finds
 //! the first difference between their message types.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use horus_shm::internals::ForkLocal;
 use horus_shm::{Mismatch, MismatchedPublisher, Participant, RawConsumer, RawProducer};
 
+use super::error::RecvTimeoutError;
 use crate::message::{SchemaDifference, first_difference};
+
+/// Maximum number of texts in [`DIFFERENCE_TEXTS`]. WHY: other programs choose the names in them.
+const DIFFERENCE_TEXTS_MAX: usize = 64;
+
+/// The texts of all differences that errors of this process have named.
+static DIFFERENCE_TEXTS: ForkLocal<Mutex<BTreeSet<&'static str>>> = ForkLocal::new();
 
 /// Makes the subscriber of `raw` log a line whenever it finds a publisher that does not match it.
 pub(super) fn log_mismatches(raw: &mut RawConsumer) {
@@ -65,4 +76,37 @@ pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
     let found = raw.mismatched_publisher()?;
     let is_type = found.cause == Mismatch::Type;
     is_type.then(|| first_difference(&found.wanted.schema, &found.offered.schema))
+}
+
+/// Adds the first difference between the message types to an error that has none. `raw` is the
+/// subscriber whose call returned the error.
+#[cold]
+pub(super) fn with_difference(raw: &RawConsumer, mut error: RecvTimeoutError) -> RecvTimeoutError {
+    if let RecvTimeoutError::Incompatible { difference, .. } = &mut error
+        && let Some(found) = schema_difference(raw)
+    {
+        *difference = keep_text(&found.to_string());
+    }
+    error
+}
+
+/// Returns a copy of `text` that lives as long as the process, and is made only once. Returns
+/// `None` if there are [`DIFFERENCE_TEXTS_MAX`] other ones already.
+///
+/// WHY: errors can then be copied.
+fn keep_text(text: &str) -> Option<&'static str> {
+    // WHY poison is ignored: an insertion that panics leaves the set unchanged.
+    let mut texts = DIFFERENCE_TEXTS
+        .get()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = texts.get(text) {
+        return Some(known);
+    }
+    if texts.len() == DIFFERENCE_TEXTS_MAX {
+        return None;
+    }
+    let text: &'static str = Box::leak(text.into());
+    texts.insert(text);
+    Some(text)
 }

@@ -190,7 +190,7 @@ impl<T: Payload> Subscriber<T> {
             Ok(()) => RecvTimeoutError::Timeout {
                 topic: self.raw().segment().label(),
             },
-            Err(error) => error.into(),
+            Err(error) => mismatch::with_difference(self.raw(), error.into()),
         })
     }
 
