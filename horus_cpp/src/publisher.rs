@@ -77,7 +77,10 @@ fn with_topic_name(
 fn send_timeout_failure(end: &DynamicPublisher) -> Failure {
     let reader = end.slowest_subscriber().and_then(|reader| reader.process);
     let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
-    let text = format!("{reader} reads reliably and is a whole lane behind: try again");
+    let text = format!(
+        "{reader} reads reliably and is a whole lane behind: try again, or set detach_after of the \
+         publisher"
+    );
     Failure::new(HORUS_FULL, text)
 }
 
