@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::message::NodeEvent;
-use horus_core::scheduler::{Context, Hertz};
+use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::scheduler::{Context, Hertz, black_box, emergency_stop_publisher};
 
-use super::executors::{LONG, Recorded, until};
+use super::executors::{LONG, Recorded, ticks, until};
+use super::left_out;
 use super::private::Private;
 
 /// Number of nodes that hang at the same time.
@@ -87,4 +88,44 @@ fn a_safe_state_that_has_not_returned_when_the_node_hangs_again_is_reported() {
         ["safe_state was called again before it had returned"]
     );
     assert_eq!(recorded.count("bad", NodeEvent::SAFE_STATE_ENTERED), 1);
+}
+
+/// Number of ticks that are too slow. If each of them had its three events in the black box, it
+/// would have no room for others.
+const SLOW_TICKS: u64 = 300;
+
+/// All ticks last longer than the limit of the watchdog.
+#[test]
+fn a_node_that_is_always_stuck_leaves_an_emergency_stop_in_the_black_box() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
+    scheduler.name("robot");
+    let node = scheduler.node("slow").rate(500.hz());
+    let node = node.watchdog(Duration::from_millis(1)).safe_state(|| ());
+    let tick = |_: &mut Context<'_>| thread::sleep(Duration::from_millis(5));
+    node.build(tick).unwrap();
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    let began = Instant::now();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let stops = |event: &NodeEvent| event.kind == NodeEvent::EMERGENCY_STOP;
+    let stop = EmergencyStop::engage("test", "on purpose");
+    publisher.send(stop).unwrap();
+    until("it stops", || recorded.all().iter().any(stops));
+    publisher.send(EmergencyStop::release("test", "")).unwrap();
+    until("it is slow", || ticks(&handle, "slow") > SLOW_TICKS);
+    running.finish().unwrap();
+    let events = black_box(private.namespace(), "robot").unwrap();
+    assert!(events.iter().any(stops), "{} events", events.len());
+    // At most ten in a second, and those that were left out are counted.
+    let times = began.elapsed().as_nanos() / 100_000_000 + 1;
+    for kind in [
+        NodeEvent::STUCK,
+        NodeEvent::RECOVERED,
+        NodeEvent::SAFE_STATE_ENTERED,
+    ] {
+        let count = recorded.count("slow", kind);
+        assert!((1..=times).contains(&(count as u128)), "{count} of {kind}");
+    }
+    assert!(left_out(&recorded.of("slow", NodeEvent::STUCK)) > 0);
 }

@@ -6,7 +6,7 @@ use crate::scheduler::api::metrics::UserCall;
 
 /// The events that may occur in every tick: the kind, and the call outside of the tick in which it
 /// occurs (`None` for the tick itself). WHY each has a limit of its own: a tick may cause several.
-const LIMITED_EVENTS: [(u8, Option<UserCall>); 7] = [
+const LIMITED_EVENTS: [(u8, Option<UserCall>); 10] = [
     (NodeEvent::FAILED, None),
     (NodeEvent::PANICKED, None),
     (NodeEvent::MISSED, None),
@@ -14,10 +14,16 @@ const LIMITED_EVENTS: [(u8, Option<UserCall>); 7] = [
     (NodeEvent::STALE_INPUT, None),
     (NodeEvent::PANICKED, Some(UserCall::OnError)),
     (NodeEvent::PANICKED, Some(UserCall::Drop)),
+    (
+        NodeEvent::SAFE_STATE_ENTERED,
+        Some(UserCall::EnterSafeState),
+    ),
+    (NodeEvent::FAILED, Some(UserCall::EnterSafeState)),
+    (NodeEvent::PANICKED, Some(UserCall::EnterSafeState)),
 ];
 
 /// The shortest time, in nanoseconds, between two recorded events of the same kind and call.
-const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
+pub(crate) const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
 
 /// Decides which events are recorded: of those that may occur in every tick, at most ten of the
 /// same kind and call in a second. WHY a limit: these events would displace all others from the

@@ -8,15 +8,18 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
-use crate::log::{Printer, UtcTime, set_real_time_thread};
+use crate::log::{Printer, set_real_time_thread};
 use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader, Text};
+use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::report::StopReason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::remote::scheduler_endpoints::SchedulerEndpoints;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
+use crate::scheduler::run::event_limit::with_left_out;
 use crate::scheduler::run::handle::Handle;
 use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::watch::emergency_text::emergency_stop_text;
 use crate::scheduler::watch::event_printer::print_unless_ok;
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
 use crate::scheduler::watch::watched_group::{NAMED_MAX, SAFE_STATE_ENTRY_NS_MAX, WatchedGroup};
@@ -208,13 +211,17 @@ impl Supervisor {
             let name = self.nodes[index].name().to_owned();
             match news {
                 // WHY no event except that of the safe state: the event of the panic follows.
-                TickFinding::PanicHookHangs => self.make_node_safe(index, &name),
+                TickFinding::PanicHookHangs => self.make_node_safe(index),
                 TickFinding::Stuck {
                     busy_ns,
                     checkpoint,
+                    left_out,
                 } => {
-                    self.record_event(NodeEvent::STUCK, &name, busy_ns, &checkpoint);
-                    self.make_node_safe(index, &name);
+                    if let Some(left_out) = left_out {
+                        let text = with_left_out(&checkpoint, left_out);
+                        self.record_event(NodeEvent::STUCK, &name, busy_ns, text.as_str());
+                    }
+                    self.make_node_safe(index);
                 }
                 TickFinding::Recovered { busy_ns } => {
                     self.record_event(NodeEvent::RECOVERED, &name, busy_ns, "");
@@ -293,14 +300,14 @@ impl Supervisor {
         for name in self.shared.take_hanging_nodes() {
             let is_meant = |node: &WatchedNode| node.name() == name;
             if let Some(index) = self.nodes.iter().position(is_meant) {
-                self.make_node_safe(index, &name);
+                self.make_node_safe(index);
             }
         }
     }
 
     /// Calls the safe-state callback of the node `index`, which hangs, at most once for each of its
-    /// ticks. `name` is the name of the node.
-    fn make_node_safe(&mut self, index: usize, name: &str) {
+    /// ticks.
+    fn make_node_safe(&mut self, index: usize) {
         if !self.nodes[index].claim_safe_state_call() {
             return;
         }
@@ -308,7 +315,7 @@ impl Supervisor {
         self.poll_safe_state_result(index, Duration::ZERO);
         if self.nodes[index].safe_state_result.take().is_some() {
             let text = "safe_state was called again before it had returned";
-            self.record_event(NodeEvent::FAILED, name, 0, text);
+            self.record_safe_state(index, NodeEvent::FAILED, text);
         }
         let Some(enter) = &mut self.nodes[index].safe_state else {
             return;
@@ -318,7 +325,7 @@ impl Supervisor {
             SafeStateCallback::OnOtherThread(begin) => catch_panic(begin).map(Some),
         };
         match begun {
-            Ok(None) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+            Ok(None) => self.record_safe_state(index, NodeEvent::SAFE_STATE_ENTERED, ""),
             Ok(safe_state_result) => {
                 self.nodes[index].safe_state_result = safe_state_result;
                 // WHY not the whole time for each node: many nodes may hang at once, and neither
@@ -330,8 +337,21 @@ impl Supervisor {
             }
             Err(panic) => {
                 let error = format!("panicked in safe_state: {panic}");
-                self.record_event(NodeEvent::PANICKED, name, 0, &error);
+                self.record_safe_state(index, NodeEvent::PANICKED, &error);
             }
+        }
+    }
+
+    /// Records an event about the safe-state callback of the node `index`, but at most ten of the
+    /// same kind in a second.
+    fn record_safe_state(&mut self, index: usize, kind: u8, text: &str) {
+        let node = &mut self.nodes[index];
+        let call = Some(UserCall::EnterSafeState);
+        let admitted = node.event_limit.admit(kind, call, Clock::kernel().now_ns());
+        if let Some(left_out) = admitted {
+            let name = node.name().to_owned();
+            let text = with_left_out(text, left_out);
+            self.record_event(kind, &name, 0, text.as_str());
         }
     }
 
@@ -355,12 +375,11 @@ impl Supervisor {
             Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
         };
         self.nodes[index].safe_state_result = None;
-        let name = self.nodes[index].name();
         match outcome {
-            Ok(()) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+            Ok(()) => self.record_safe_state(index, NodeEvent::SAFE_STATE_ENTERED, ""),
             Err(error) => {
                 let text = format!("safe_state failed: {error}");
-                self.record_event(NodeEvent::FAILED, name, 0, &text);
+                self.record_safe_state(index, NodeEvent::FAILED, &text);
             }
         }
     }
@@ -496,45 +515,5 @@ impl Supervisor {
         let nodes = self.nodes.iter().map(WatchedNode::metrics);
         // WHY ignored: the next status follows soon.
         let _ = self.endpoints.publish_status(state, now_ns, nodes);
-    }
-}
-
-/// Returns a text about who engaged or released an emergency stop, when and why.
-fn emergency_stop_text(stop: &EmergencyStop) -> String {
-    let mut text = match stop.source.as_str() {
-        "" => "by a sender without a name".to_owned(),
-        source => format!("by {source}"),
-    };
-    // WHY not 0: senders that are not written in Rust may not set the time.
-    if stop.timestamp_ns > 0 {
-        text += &format!(" at {}", UtcTime(stop.timestamp_ns));
-    }
-    if !stop.reason.is_empty() {
-        text += &format!(": {}", stop.reason);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_event_of_an_emergency_stop_says_who_when_and_why() {
-        let stop = |source, reason| EmergencyStop {
-            timestamp_ns: 1_763_899_200_123_000_000,
-            ..EmergencyStop::engage(source, reason)
-        };
-        let text = emergency_stop_text(&stop("bumper", "front hit"));
-        assert_eq!(text, "by bumper at 2025-11-23T12:00:00.123Z: front hit");
-        let text = emergency_stop_text(&stop("bumper", ""));
-        assert_eq!(text, "by bumper at 2025-11-23T12:00:00.123Z");
-        let text = emergency_stop_text(&EmergencyStop::default());
-        assert_eq!(text, "by a sender without a name");
-        let event = NodeEvent::new(NodeEvent::EMERGENCY_STOP, "", 1).with_text(&text);
-        assert_eq!(
-            event.to_string(),
-            "EMERGENCY STOP until 'horus estop release': by a sender without a name"
-        );
     }
 }

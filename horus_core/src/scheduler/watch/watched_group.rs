@@ -9,6 +9,8 @@ use crate::actor::emergency_stop::SafeStateReport;
 use crate::actor::group::ActorGroup;
 use crate::actor::worker_activity::LongActivation;
 use crate::message::NodeEvent;
+use crate::scheduler::run::event_limit::with_left_out;
+use crate::scheduler::watch::stuck_events::StuckEvents;
 
 /// The time, in nanoseconds, after which nodes and actors that have not entered their safe state
 /// are reported.
@@ -26,6 +28,8 @@ pub(crate) struct WatchedGroup {
     is_reported: bool,
     /// The activations (runs of an actor) that had lasted too long at the last check.
     stuck: Vec<LongActivation>,
+    /// The limit of the events about stuck handlers, of each worker by its index.
+    stuck_events: Vec<StuckEvents>,
 }
 
 impl WatchedGroup {
@@ -35,6 +39,7 @@ impl WatchedGroup {
             entering_safe_state_since_ns: None,
             is_reported: false,
             stuck: Vec::new(),
+            stuck_events: Vec::new(),
         }
     }
 
@@ -52,26 +57,46 @@ impl WatchedGroup {
     }
 
     /// Returns an event for each actor whose handler has become stuck since the last check, and for
-    /// each stuck handler that has returned since.
+    /// each stuck handler that has returned since; of each worker, at most ten in a second.
     pub(crate) fn check_activations(&mut self, now_ns: u64) -> Vec<NodeEvent> {
         let limit_ns = self.group.watchdog_ns();
         let long = self.group.long_activations(now_ns.saturating_sub(limit_ns));
-        let event = |kind, turn: &LongActivation| {
-            let lasted_ns = now_ns.saturating_sub(turn.began_ns);
-            let text = format!(
-                "{} on thread {}",
-                self.group.describe_actor(turn.actor),
-                turn.index
-            );
-            self.new_event(kind, lasted_ns, &text)
-        };
-        let new = long.iter().filter(|turn| !self.stuck.contains(turn));
-        let over = self.stuck.iter().filter(|turn| !long.contains(turn));
-        let new = new.map(|turn| event(NodeEvent::STUCK, turn));
-        let over = over.map(|turn| event(NodeEvent::RECOVERED, turn));
-        let events = new.chain(over).collect();
-        self.stuck = long;
+        let before = std::mem::replace(&mut self.stuck, long.clone());
+        let mut events = Vec::new();
+        for turn in before.iter().filter(|turn| !long.contains(turn)) {
+            if self.stuck_events[turn.index].end() {
+                events.push(self.activation_event(NodeEvent::RECOVERED, turn, now_ns, 0));
+            }
+        }
+        for turn in &long {
+            if self.stuck_events.len() <= turn.index {
+                let count = turn.index + 1;
+                self.stuck_events.resize_with(count, StuckEvents::default);
+            }
+            if let Some(left_out) = self.stuck_events[turn.index].admit(now_ns) {
+                events.push(self.activation_event(NodeEvent::STUCK, turn, now_ns, left_out));
+            }
+        }
         events
+    }
+
+    /// Returns an event about an activation that lasts, or has lasted, too long. `left_out` is the
+    /// number of events of its kind that were left out before.
+    fn activation_event(
+        &self,
+        kind: u8,
+        turn: &LongActivation,
+        now_ns: u64,
+        left_out: u64,
+    ) -> NodeEvent {
+        let lasted_ns = now_ns.saturating_sub(turn.began_ns);
+        let text = format!(
+            "{} on thread {}",
+            self.group.describe_actor(turn.actor),
+            turn.index
+        );
+        let text = with_left_out(&text, left_out);
+        self.new_event(kind, lasted_ns, text.as_str())
     }
 
     /// During an emergency stop, returns an event when all actors are in their safe state. If some

@@ -13,7 +13,9 @@ use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
+use crate::scheduler::run::event_limit::EventLimit;
 use crate::scheduler::run::runner::Runner;
+use crate::scheduler::watch::stuck_events::StuckEvents;
 
 /// The default limit of a tick, after which it counts as stuck, as a multiple of the node's budget.
 const DEFAULT_STUCK_LIMIT_IN_BUDGETS: u64 = 2;
@@ -64,6 +66,9 @@ pub(crate) struct WatchedNode {
     /// if there was none.
     safe_state_tick_ns: u64,
     stuck_ns: Option<u64>,
+    stuck_events: StuckEvents,
+    /// The limit of the events about the safe-state callback.
+    pub(crate) event_limit: EventLimit,
     /// The time of the last check, in nanoseconds.
     checked_ns: u64,
     /// The start, in nanoseconds, of the tick that the last check has found; 0 if there was none.
@@ -80,9 +85,15 @@ pub(crate) enum TickFinding {
     /// The tick has panicked, and the panic hook does not return. The safe-state callback has to be
     /// called.
     PanicHookHangs,
-    /// The tick exceeds its limit; it has lasted `busy_ns` nanoseconds.
-    Stuck { busy_ns: u64, checkpoint: String },
-    /// The tick that was stuck has ended. It lasted `busy_ns` nanoseconds.
+    /// The tick exceeds its limit; it has lasted `busy_ns` nanoseconds. `left_out` is the number of
+    /// stuck ticks that were not recorded before this one; `None` if this one must not be recorded
+    /// now, because the last one was a short time ago.
+    Stuck {
+        busy_ns: u64,
+        checkpoint: String,
+        left_out: Option<u64>,
+    },
+    /// The tick that was stuck, and was recorded, has ended. It lasted `busy_ns` nanoseconds.
     Recovered { busy_ns: u64 },
     /// The tick is stuck, and has lasted so long that the run has to end. It has lasted `busy_ns`
     /// nanoseconds.
@@ -107,6 +118,8 @@ impl WatchedNode {
             safe_state_result: None,
             safe_state_tick_ns: 0,
             stuck_ns: None,
+            stuck_events: StuckEvents::default(),
+            event_limit: EventLimit::default(),
             checked_ns: 0,
             watched_tick_ns: 0,
             watched_ns: 0,
@@ -194,7 +207,7 @@ impl WatchedNode {
         // WHY even if the present tick has lasted too long, too: it is another fault, and the next
         // check finds it.
         if is_another_tick && let Some(busy_ns) = self.stuck_ns.take() {
-            return Some(TickFinding::Recovered { busy_ns });
+            return self.recovered(busy_ns);
         }
         let lasted_ns = self.metrics.time_in_tick_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
@@ -218,6 +231,7 @@ impl WatchedNode {
             (None, Some(busy_ns)) => Some(TickFinding::Stuck {
                 busy_ns,
                 checkpoint: self.describe_checkpoint(),
+                left_out: self.stuck_events.admit(now_ns),
             }),
             // WHY not the whole time: a tick that panics ends by itself after its panic hook, and
             // the panic explains more.
@@ -228,9 +242,25 @@ impl WatchedNode {
                     checkpoint: self.describe_checkpoint(),
                 })
             }
-            (Some(busy_ns), None) => Some(TickFinding::Recovered { busy_ns }),
-            _ => None,
+            // WHY: a tick that was left out at first, and does not end, has to be recorded, too.
+            (Some(_), Some(busy_ns)) => {
+                let left_out = self.stuck_events.admit(now_ns)?;
+                Some(TickFinding::Stuck {
+                    busy_ns,
+                    checkpoint: self.describe_checkpoint(),
+                    left_out: Some(left_out),
+                })
+            }
+            (Some(busy_ns), None) => self.recovered(busy_ns),
+            (None, None) => None,
         }
+    }
+
+    /// Returns the finding that a stuck tick, which lasted `busy_ns` nanoseconds, has ended; `None`
+    /// if the tick was not recorded as stuck.
+    fn recovered(&mut self, busy_ns: u64) -> Option<TickFinding> {
+        let is_recorded = self.stuck_events.end();
+        is_recorded.then_some(TickFinding::Recovered { busy_ns })
     }
 
     /// Returns true if this node represents a group of actors.
@@ -341,203 +371,4 @@ const fn class_number(class: NodeClass) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scheduler::api::plan::NodeSpec;
-    use crate::scheduler::run::node_entry::NodeEntry;
-
-    const MS: u64 = 1_000_000;
-
-    /// Returns a node whose ticks count as stuck after 10 ms, and its metrics.
-    fn watched_node() -> (WatchedNode, Arc<LiveMetrics>) {
-        watched(NodeSpec {
-            watchdog: Some(std::time::Duration::from_millis(10)),
-            ..NodeSpec::default()
-        })
-    }
-
-    fn watched(spec: NodeSpec) -> (WatchedNode, Arc<LiveMetrics>) {
-        let spec = NodeSpec {
-            name: "n".into(),
-            ..spec
-        };
-        let metrics = Arc::<LiveMetrics>::default();
-        let entry = NodeEntry {
-            spec: spec.clone(),
-            commands: Arc::default(),
-            metrics: Arc::clone(&metrics),
-        };
-        let node = |_: &mut crate::scheduler::Context<'_>| {};
-        let runner = Runner::new(Box::new(node), spec.into_plan(1).unwrap(), &entry);
-        (WatchedNode::new(&runner, None, Vec::new()), metrics)
-    }
-
-    /// The limit of a tick is twice the budget, which changes with the rate.
-    #[test]
-    fn a_new_rate_changes_the_limit_of_a_tick() {
-        let rate = Some(crate::scheduler::api::rate::Hertz::hz(1));
-        let (mut watched_node, metrics) = watched(NodeSpec {
-            rate,
-            ..NodeSpec::default()
-        });
-        metrics.record_tick_begin(100 * MS, 100 * MS);
-        assert!(watched_node.check_tick(110 * MS).is_none());
-        metrics.set_tick_times(MS, 0);
-        let found = watched_node.check_tick(110 * MS);
-        assert!(matches!(found, Some(TickFinding::Stuck { .. })));
-        metrics.set_tick_times(4000 * MS, 0);
-        let found = watched_node.check_tick(2100 * MS);
-        assert!(matches!(found, Some(TickFinding::Recovered { .. })));
-        metrics.set_tick_times(u64::MAX, 0);
-        assert!(watched_node.check_tick(u64::MAX / 2).is_none(), "no limit");
-    }
-
-    #[test]
-    fn a_stuck_node_stays_stuck_while_it_panics_and_is_made_safe_once() {
-        let (mut watched_node, metrics) = watched_node();
-        metrics.record_tick_begin(100 * MS, 100 * MS);
-        assert!(matches!(
-            watched_node.check_tick(120 * MS),
-            Some(TickFinding::Stuck { .. })
-        ));
-        assert!(watched_node.claim_safe_state_call());
-        metrics.record_panic_begin(125 * MS);
-        for now_ms in [130, 1000, 5000] {
-            assert!(
-                watched_node.check_tick(now_ms * MS).is_none(),
-                "after {now_ms} ms"
-            );
-        }
-        metrics.record_panic_end(5000 * MS);
-        assert!(
-            watched_node.check_tick(5000 * MS).is_none() && !watched_node.claim_safe_state_call()
-        );
-        metrics.record_tick_end(100 * MS, 5001 * MS);
-        assert!(matches!(
-            watched_node.check_tick(5001 * MS),
-            Some(TickFinding::Recovered { .. })
-        ));
-        metrics.record_tick_begin(6000 * MS, 6000 * MS);
-        assert!(watched_node.claim_safe_state_call());
-    }
-
-    /// A library may catch its own panics and try again, without end.
-    #[test]
-    fn a_tick_that_panics_again_and_again_and_does_not_end_is_stuck() {
-        let (mut watched_node, metrics) = watched_node();
-        metrics.record_tick_begin(100 * MS, 100 * MS);
-        let found = (0..100).find_map(|round| {
-            let now_ns = (105 + 5 * round) * MS;
-            metrics.record_panic_begin(now_ns);
-            metrics.record_panic_end(now_ns);
-            let is_stuck = watched_node.check_tick(now_ns + MS).is_some();
-            is_stuck.then_some(now_ns)
-        });
-        assert_eq!(found, Some(110 * MS));
-    }
-
-    /// The supervisor may be late, so that it finds no time between two ticks.
-    #[test]
-    fn a_stuck_tick_right_after_another_one_is_stuck_itself_and_made_safe() {
-        let (mut watched_node, metrics) = watched_node();
-        metrics.record_tick_begin(100 * MS, 100 * MS);
-        let found = watched_node.check_tick(120 * MS);
-        assert!(matches!(found, Some(TickFinding::Stuck { .. })));
-        assert!(watched_node.claim_safe_state_call());
-        metrics.record_tick_end(100 * MS, 124 * MS);
-        metrics.record_tick_begin(125 * MS, 125 * MS);
-        let found = watched_node.check_tick(140 * MS);
-        assert!(matches!(found, Some(TickFinding::Recovered { .. })));
-        let next_ns = watched_node.next_check_ns(140 * MS);
-        assert_eq!(next_ns, 140 * MS + BUSY_CHECK_INTERVAL_NS_MIN);
-        let found = watched_node.check_tick(next_ns);
-        assert!(matches!(found, Some(TickFinding::Stuck { .. })));
-        assert!(watched_node.claim_safe_state_call());
-        assert!(watched_node.check_tick(150 * MS).is_none(), "once");
-    }
-
-    /// A node in safe mode may be in a long tick, and has not applied the stop.
-    #[test]
-    fn a_node_is_safe_in_an_emergency_stop_that_it_has_applied() {
-        let (watched_node, metrics) = watched_node();
-        assert!(watched_node.is_safe(), "not initialised");
-        for (health, is_emergency, is_safe) in [
-            (Health::Active, false, false),
-            (Health::Safe, false, false),
-            (Health::Active, true, false),
-            (Health::Safe, true, true),
-            (Health::Stopped, false, true),
-        ] {
-            metrics.set_health(health, false, is_emergency);
-            assert_eq!(watched_node.is_safe(), is_safe, "{health:?} {is_emergency}");
-            assert_eq!(metrics.health(), (health, false));
-        }
-    }
-
-    /// Only the time in which the supervisor runs counts: if the process was stopped, a tick gets
-    /// its time after that.
-    #[test]
-    fn a_process_that_was_stopped_does_not_make_a_tick_endless() {
-        let (mut watched_node, metrics) = watched(NodeSpec {
-            rate: Some(crate::scheduler::api::rate::Hertz::hz(100)),
-            ..NodeSpec::default()
-        });
-        let mut is_given_up = |now_ms: u64| {
-            matches!(
-                watched_node.check_tick(now_ms * MS),
-                Some(TickFinding::GivenUp { .. })
-            )
-        };
-        metrics.record_tick_begin(100 * MS, 100 * MS);
-        assert!(!is_given_up(120));
-        // Stopped for a minute.
-        assert!((60_120..61_000).all(|now_ms| !is_given_up(now_ms)));
-        assert!((61_000..61_200).any(&mut is_given_up), "it is endless");
-        metrics.record_tick_end(100 * MS, 61_200 * MS);
-        assert!(!is_given_up(61_200));
-    }
-
-    #[test]
-    fn a_node_whose_panic_hook_hangs_is_made_safe_once_before_it_is_stuck() {
-        let (mut watched_node, metrics) = watched_node();
-        metrics.record_tick_begin(100 * MS, 100 * MS);
-        metrics.record_panic_begin(100 * MS);
-        assert!(watched_node.check_tick(1110 * MS).is_none());
-        assert!(matches!(
-            watched_node.check_tick(1111 * MS),
-            Some(TickFinding::PanicHookHangs)
-        ));
-        assert!(watched_node.claim_safe_state_call());
-        assert!(watched_node.check_tick(9000 * MS).is_none());
-        // It now hangs like any other tick, and is safe already.
-        assert!(matches!(
-            watched_node.check_tick(10_100 * MS),
-            Some(TickFinding::Stuck { .. })
-        ));
-        assert!(!watched_node.claim_safe_state_call());
-    }
-
-    #[test]
-    fn a_tick_is_looked_at_when_it_has_lasted_too_long_and_not_much_sooner() {
-        let (mut watched_node, metrics) = watched_node();
-        let mut checks = |now_ns| {
-            (
-                watched_node.check_tick(now_ns).is_some(),
-                watched_node.next_check_ns(now_ns),
-            )
-        };
-        assert_eq!(checks(100 * MS), (false, 110 * MS + 1));
-        metrics.record_tick_begin(100 * MS, 101 * MS);
-        assert_eq!(checks(110 * MS + 1), (false, 111 * MS + 1));
-        assert_eq!(
-            checks(111 * MS),
-            (false, 111 * MS + BUSY_CHECK_INTERVAL_NS_MIN)
-        );
-        assert_eq!(
-            checks(111 * MS + 1),
-            (true, 111 * MS + 1 + STUCK_CHECK_INTERVAL_NS)
-        );
-        metrics.record_tick_end(101 * MS, 112 * MS);
-        assert_eq!(checks(112 * MS), (true, 122 * MS + 1));
-    }
-}
+mod tests;
