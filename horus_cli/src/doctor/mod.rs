@@ -159,12 +159,21 @@ fn run_checks(
     if arguments.fix {
         fix::apply_fixes(&mut findings, context);
     }
-    // WHY: in a directory that others may write to, no namespace can be opened.
+    // WHY: in a directory to which others have access, no namespace can be opened.
     if !findings.iter().any(Finding::is_fault) {
         findings.extend(place::check_other_namespaces(&config));
-        if let Some((namespace, report)) = context.open_existing_with_report()? {
-            findings.extend(traffic::check_traffic(&namespace)?);
-            findings.push(fix::report_removed_topics(&report));
+        match context.open_existing_with_report() {
+            Ok(Some((namespace, report))) => {
+                findings.extend(traffic::check_traffic(&namespace)?);
+                findings.push(fix::report_removed_topics(&report));
+            }
+            Ok(None) => {}
+            Err(failure) if failure.is_not_found() => return Err(failure),
+            // WHY no failure: the checks of the machine may tell the reason.
+            Err(failure) => findings.push(Finding {
+                verdict: Verdict::Fault,
+                ..Finding::ok("namespace", failure.text())
+            }),
         }
     }
     findings.extend(machine::check_machine());

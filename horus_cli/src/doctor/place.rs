@@ -21,6 +21,9 @@ use crate::output::format::bytes;
 /// free space is reported.
 const FREE_BYTES_MIN: u64 = 64 << 20;
 
+/// The mode of directories that the members of a group share.
+const GROUP_MODE: u32 = 0o2770;
+
 /// Names of the environment variables that select a namespace.
 const NAMESPACE_VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
 
@@ -29,6 +32,7 @@ pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
     let mut findings = vec![report_variables(config)];
     findings.extend(check_free_space(config.dir()));
     findings.push(check_owner(config));
+    findings.extend(check_namespace_mode(config));
     findings.extend(check_container());
     findings
 }
@@ -94,12 +98,45 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
                       HORUS_SHM_GROUP";
         return Finding::fault(CHECK_NAME, found, advice);
     }
-    if mode & 0o022 != 0 && !is_shared {
-        let advice = format!("others may write to it: chmod 700 {dir}");
-        let fix = Fix::CloseDirectory(config.dir().to_owned());
-        return Finding::fault(CHECK_NAME, found, advice).with_fix(fix);
+    if is_shared {
+        return Finding::ok(CHECK_NAME, found);
     }
-    Finding::ok(CHECK_NAME, found)
+    check_mode(CHECK_NAME, config.dir(), mode, found)
+}
+
+/// Checks the mode of the directory of the selected namespace. Returns `None` if there is no such
+/// directory, or if it belongs to a group or to another user: opening the namespace reports these.
+fn check_namespace_mode(config: &NamespaceConfig) -> Option<Finding> {
+    const CHECK_NAME: &str = "namespace directory";
+    let path = namespace_path(config);
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    let own = fs::metadata("/proc/self").ok()?.uid();
+    if !metadata.is_dir() || metadata.uid() != own || config.gid().is_some() {
+        return None;
+    }
+    let mode = metadata.permissions().mode() & 0o7777;
+    let found = format!("{}, mode {mode:04o}", path.display());
+    Some(check_mode(CHECK_NAME, &path, mode, found))
+}
+
+/// Returns a fault if other users have access to the directory `dir`, which then cannot be opened.
+fn check_mode(check: &'static str, dir: &Path, mode: u32, found: String) -> Finding {
+    if mode == GROUP_MODE {
+        let advice =
+            "a group shares it: set HORUS_SHM_GROUP, or HORUS_SHM_DIR to another directory";
+        return Finding::fault(check, found, advice);
+    }
+    if mode & 0o077 == 0 {
+        return Finding::ok(check, found);
+    }
+    let access = if mode & 0o022 == 0 {
+        "enter"
+    } else {
+        "write to"
+    };
+    let advice = format!("others may {access} it: chmod 700 {}", dir.display());
+    let fix = Fix::CloseDirectory(dir.to_owned());
+    Finding::fault(check, found, advice).with_fix(fix)
 }
 
 /// Returns the finding for a directory of namespaces whose status could not be read: `error` is the

@@ -379,6 +379,39 @@ fn files_are_fixed_and_reported() {
     assert!(robot.answer("topic list -w 0").contains("cmd_vel"));
 }
 
+/// A container makes a missing directory with the mode 0755.
+#[test]
+fn a_directory_that_others_may_enter_is_closed() {
+    let robot = Robot::new();
+    let namespace = robot.namespace().path().to_owned();
+    for (dir, mode) in [
+        (robot.dir(), 0o755),
+        (robot.dir(), 0o750),
+        (&namespace, 0o755),
+    ] {
+        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(mode)).unwrap();
+        let found = robot.run("doctor");
+        assert_eq!(found.code, 1, "{mode:o}: {found:?}");
+        let advice = format!("→ others may enter it: chmod 700 {}\n", dir.display());
+        assert!(found.stdout.contains(&advice), "{mode:o}: {found:?}");
+        let ran = robot.run("doctor --fix");
+        assert_eq!(ran.code, 0, "{mode:o}: {ran:?}");
+        let metadata = std::fs::metadata(dir).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o700);
+    }
+}
+
+#[test]
+fn a_namespace_that_cannot_be_opened_is_a_fault_beside_the_checks_of_the_machine() {
+    let robot = Robot::new();
+    let registry = robot.namespace().path().join("registry");
+    std::fs::write(&registry, "no registry").unwrap();
+    let found = robot.run("doctor");
+    assert_eq!(found.code, 1, "{found:?}");
+    assert!(found.stdout.contains("FAULT  namespace: "), "{found:?}");
+    assert!(found.stdout.contains("processor: "), "{found:?}");
+}
+
 #[test]
 fn a_directory_that_others_may_write_to_is_closed() {
     let robot = Robot::new();
