@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use horus_core::introspect::Inspector;
 use horus_core::message::{
-    Framed, FramedSample, Header, HeaderError, Message, Primitive, Tail, timestamp_now_ns,
+    Encoding, Framed, FramedSample, Header, HeaderError, Image, ImageHeader, Message, Primitive,
+    Tail, timestamp_now_ns,
 };
 use horus_core::prelude::*;
 use horus_core::value::TypedArray;
@@ -240,6 +241,21 @@ fn a_message_that_is_too_long_is_returned_with_the_sizes() {
     let mut free: Publisher<Value> = private.publisher("short", Qos::new());
     free.send(&longest).unwrap();
     assert_eq!(topic.recv(), Some(longest));
+}
+
+/// A larger limit would be refused.
+#[test]
+fn a_message_that_no_publisher_could_send_is_to_be_sent_in_parts() {
+    let private = Private::new();
+    let mut images: Publisher<Image> = private.publisher("image", Qos::new());
+    let header = ImageHeader::new(10_000, 10_000, Encoding::RGB8);
+    let error = images.loan(header).unwrap_err();
+    let text = "topic 'image': a message of 300000128 bytes, and this publisher may send 67108800 \
+                at most: no message can be longer: send it in parts";
+    assert_eq!(error.to_string(), text);
+    let mut values: Publisher<Value> = private.publisher("values", Qos::new());
+    let error = values.send(Value::from("x".repeat(70 << 20))).unwrap_err();
+    assert!(error.to_string().ends_with(": send it in parts"), "{error}");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use crate::endpoint::producer::{Producer, RawProducer, SendError, describe_no_space};
+use crate::endpoint::producer::{
+    Producer, RawProducer, SendError, describe_no_space, describe_too_long,
+};
 use crate::file::label::TopicLabel;
 
 /// The reason why no slot can be lent to the caller, or why a loan could not be published.
@@ -49,10 +51,7 @@ pub enum LoanError {
         topic: TopicLabel,
     },
     /// The message is longer than this publisher is allowed to send. Permanent.
-    #[error(
-        "{topic}: a message of {bytes} bytes, and this publisher may send {max} at most: open it \
-         with a larger max_message_bytes"
-    )]
+    #[error("{topic}: {}", describe_too_long(*bytes, *max))]
     TooLong {
         /// The topic of the publisher.
         topic: TopicLabel,

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 pub use error::SendError;
-pub(crate) use error::describe_no_space;
+pub(crate) use error::{describe_no_space, describe_too_long};
 pub use raw::{LoanMemory, OnStalled, RawProducer};
 
 use crate::wait::WaitPolicy;

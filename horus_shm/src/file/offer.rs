@@ -19,7 +19,7 @@ use crate::wait::WakeBarrier;
 pub const PINNABLE_BYTES_MIN: u64 = 4096;
 
 /// Length in bytes of the longest message for which a slot can be made.
-const MESSAGE_BYTES_MAX: u64 = STRIDE_MAX - 64;
+pub(crate) const MESSAGE_BYTES_MAX: u64 = STRIDE_MAX - 64;
 
 /// The lengths of slots that grow (because messages vary in length) are multiples of this number of
 /// bytes.

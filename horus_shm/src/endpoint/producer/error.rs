@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::file::label::TopicLabel;
+use crate::file::offer::MESSAGE_BYTES_MAX;
 
 /// The reason why a message was not sent. The error contains the message if the caller passed it by
 /// value.
@@ -44,10 +45,7 @@ pub enum SendError<T> {
         message: T,
     },
     /// The message is longer than this publisher is allowed to send. Permanent.
-    #[error(
-        "{topic}: a message of {bytes} bytes, and this publisher may send {max} at most: open it \
-         with a larger max_message_bytes"
-    )]
+    #[error("{topic}: {}", describe_too_long(*bytes, *max))]
     TooLong {
         /// The topic of the publisher.
         topic: TopicLabel,
@@ -204,6 +202,17 @@ impl<T> fmt::Debug for SendError<T> {
         };
         debug.finish_non_exhaustive()
     }
+}
+
+/// Describes that a message of `bytes` bytes is longer than the `max` bytes that its publisher may
+/// send, and what to do.
+pub(crate) fn describe_too_long(bytes: u64, max: u64) -> String {
+    let advice = if max < MESSAGE_BYTES_MAX {
+        "open it with a larger max_message_bytes"
+    } else {
+        "no message can be longer: send it in parts"
+    };
+    format!("a message of {bytes} bytes, and this publisher may send {max} at most: {advice}")
 }
 
 /// Describes why a publisher has no slots of `bytes` bytes, by the system's error number, and what
