@@ -236,8 +236,12 @@ impl HorusNodeOptions {
 
 /// Returns the rate `hz`, or `None` if it is 0, which means that the node has no rate. `horus_core`
 /// checks whether the rate is valid.
+/// Returns the rate of an option, in hertz. 0 stands for no rate, and -0 for a rate of 0, which C++
+/// programs may give.
 fn optional_rate(hz: f64) -> Option<Rate> {
-    (hz != 0.0).then(|| Rate::hz(hz))
+    let is_given = hz.to_bits() != 0;
+    // WHY a sum: its 0 has no sign in errors.
+    is_given.then(|| Rate::hz(hz + 0.0))
 }
 
 pub(crate) fn parse_flag(name: &str, value: i32) -> Result<bool, Failure> {

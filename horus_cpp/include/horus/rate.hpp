@@ -3,7 +3,6 @@
 #define HORUS_RATE_HPP
 
 #include <chrono>
-#include <limits>
 
 namespace horus {
 
@@ -18,11 +17,9 @@ struct Rate {
 
 namespace detail {
 
-/// Returns the frequency for the C functions, where 0 stands for no rate. WHY not a number: a rate
-/// of 0 that a program gives has to be refused.
-constexpr double given_hz(Rate rate) noexcept {
-    return rate.hz == 0.0 ? std::numeric_limits<double>::quiet_NaN() : rate.hz;
-}
+/// Returns the frequency for the C functions, where 0 stands for no rate, and -0 for a rate of 0.
+/// WHY -0: a rate of 0 that a program gives has to be refused.
+constexpr double given_hz(Rate rate) noexcept { return rate.hz == 0.0 ? -0.0 : rate.hz; }
 
 }  // namespace detail
 

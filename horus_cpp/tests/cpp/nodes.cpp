@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #define CHECK(condition)                                                                          \
     do {                                                                                          \
@@ -316,11 +317,14 @@ void results_of_lambdas() {
     CHECK(error == horus::Errc::node);
     CHECK(!scheduler.node("null").build(std::unique_ptr<horus::Node>(), error));
     CHECK(error == horus::Errc::null);
-    for (const horus::Rate rate : {horus::Rate{-1}, 0_hz}) {
+    const auto says = [](const char *part) {
+        return std::strstr(horus::last_error_message(), part) != nullptr;
+    };
+    for (const auto &[rate, part] : {std::pair(horus::Rate{-1}, "not -1"), std::pair(0_hz, "not 0")}) {
         CHECK(!scheduler.node("slow").rate(rate).build([](horus::Context &) {}, error));
-        CHECK(error == horus::Errc::node);
+        CHECK(error == horus::Errc::node && says(part));
         CHECK(!scheduler.node("slow").at_most(rate).build([](horus::Context &) {}, error));
-        CHECK(error == horus::Errc::node);
+        CHECK(error == horus::Errc::node && says(part));
     }
     for (int i = 0; i < 10; i++) {
         CHECK(scheduler.tick_once());
