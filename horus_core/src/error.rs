@@ -7,16 +7,19 @@ use std::fmt;
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
 use crate::actor::{
-    AskError, FindError, RegisterError, SpawnError, SwapError, TellAllError, TrySendError,
+    self, AskError, FindError, RegisterError, SpawnError, SwapError, TellAllError, TryRecvError,
+    TrySendError,
 };
 use crate::log::LogError;
 use crate::message::import::ImportError;
-use crate::message::{HeaderError, TextTooLong, ViewError};
+use crate::message::{FieldError, HeaderError, TextTooLong, TransformError, ViewError};
+use crate::ros::CdrError;
 use crate::scheduler::{CommandError, PlanError, RateError, RemoteError, RunError, StartError};
 use crate::topic::error::{
     BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
     RecvError, RecvTimeoutError, SendError, TopicError, WaitError, WaitSetFull,
 };
+use crate::value::{DecodeError, EncodeError};
 
 /// Any error of this library. Programs can return it from functions that use `?` on errors of
 /// different types.
@@ -122,6 +125,27 @@ pub enum Error {
     /// No actor was found for a name.
     #[error(transparent)]
     Find(#[from] FindError),
+    /// An inbox of actors has no message.
+    #[error(transparent)]
+    Inbox(#[from] TryRecvError),
+    /// No message arrived in an inbox of actors before the timeout.
+    #[error(transparent)]
+    InboxTimeout(#[from] actor::RecvTimeoutError),
+    /// Two transforms cannot be composed.
+    #[error(transparent)]
+    Transform(#[from] TransformError),
+    /// A field of a message could not be read or written.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// A value was not encoded.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Bytes are not the MessagePack of a value.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// Bytes are not the CDR of a message.
+    #[error(transparent)]
+    Cdr(#[from] CdrError),
 }
 
 /// Implements `Debug` with the text of `Display`. WHY: `main` shows the error that it returns by
