@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use horus_core::message::import::Importer;
 use horus_core::message::{STANDARD, STANDARD_DOMAINS, export};
 
 fn root() -> &'static Path {
@@ -224,4 +225,19 @@ fn the_python_module_has_the_same_layouts() {
         said.contains(&format!("CTYPES {}\n", STANDARD.len())),
         "{said}"
     );
+}
+
+/// Of a message with data of any length, C has only the header.
+#[test]
+fn the_comment_of_an_imported_header_names_the_parts_of_a_message_with_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("Leg.msg");
+    fs::write(&file, "float32[] samples\n").unwrap();
+    let header = Importer::new().read(&[&file]).unwrap().c("robot");
+    for part in ["robot_leg_header_t;", "define ROBOT_LEG_HEADER_INIT"] {
+        assert!(header.contains(part), "{header}");
+    }
+    let (comment, _) = header.split_once("*/").unwrap();
+    let names = "robot_leg_header_t and ROBOT_LEG_HEADER_INIT, but ROBOT_LEG_SCHEMA";
+    assert!(comment.contains(names), "{comment}");
 }

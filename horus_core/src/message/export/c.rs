@@ -36,6 +36,10 @@ const IMPORTED_COMMENT: &str = "/*
  * {UPPER}_LEG_INIT    an initialiser with the default values of the .msg file
  * {UPPER}_LEG_*       its constants, if it has any
  *
+ * Of a message with data of any length, the struct is the header that the data follow:
+ * {lower}_leg_header_t and {UPPER}_LEG_HEADER_INIT, but {UPPER}_LEG_SCHEMA. What is received was
+ * written by another program: compare the header with the length of the message before use.
+ *
  * A constant with the name of one of these macros gets an underscore: INIT is {UPPER}_LEG_INIT_.
  */
 ";
