@@ -9,7 +9,10 @@ use clap::{Args, ValueEnum};
 use horus_core::OpenError;
 use horus_core::SendError;
 use horus_core::introspect::Inspector;
-use horus_core::message::{FieldError, STANDARD, monotonic_now_ns, standard_default_of};
+use horus_core::message::{
+    DType, FRAMED_KINDS, FieldError, FramedKind, HeaderError, STANDARD, monotonic_now_ns,
+    standard_default_of,
+};
 use horus_core::namespace::Namespace;
 use horus_core::topic::{
     DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicType, Qos, Reliability,
@@ -351,8 +354,58 @@ impl MessageSource {
                 let _ = layout.set(&mut message, MONOTONIC_FIELD, &monotonic_now_ns().into());
             }
         }
+        let is_it = |kind: &&FramedKind| {
+            kind.schema().name == schema.name && kind.schema().hash() == self.kind.hash()
+        };
+        if let Some(kind) = FRAMED_KINDS.iter().find(is_it) {
+            complete_header(kind, &mut message).map_err(|error| {
+                Failure::refused(format_args!(
+                    "{}: {error}",
+                    carried_type_text(topic, &self.kind)
+                ))
+            })?;
+        }
         Ok(message)
     }
+}
+
+/// Sets the fields of the header of a standard message that follow from the others and from the
+/// number of data bytes, if they are 0.
+///
+/// # Errors
+///
+/// The header contradicts itself, or announces another number of data bytes than there are. No
+/// subscriber could receive such a message.
+fn complete_header(kind: &FramedKind, message: &mut [u8]) -> Result<(), HeaderError> {
+    let (header, data) = message.split_at_mut(kind.schema().size);
+    kind.fill_computed_fields(header);
+    let found = data.len();
+    if found > 0
+        && kind.data_bytes(header) == Ok(0)
+        && let Some(counted) = with_count(kind, header, found)
+    {
+        header.copy_from_slice(&counted);
+    }
+    let wanted = kind.data_bytes(header)?;
+    if wanted == found {
+        return Ok(());
+    }
+    Err(HeaderError::Length {
+        message: kind.schema().name,
+        wanted,
+        found,
+    })
+}
+
+/// Returns the header with the number of its data, if these are always numbers of one type in a
+/// row, as those of `Bytes`; otherwise `None`.
+fn with_count(kind: &FramedKind, header: &[u8], data_bytes: usize) -> Option<Vec<u8>> {
+    let dtype = DType::from_primitive(kind.schema().tail?.primitive)?;
+    let default = kind.array_layout(&kind.default_header(), 0)?;
+    let mut header = header.to_vec();
+    let count = (data_bytes / dtype.size()) as u64;
+    kind.reshape(&mut header, dtype, &[count]).ok()?;
+    (default.dtype() == dtype).then_some(header)
 }
 
 /// Waits until the topic has as many subscribers as the arguments request.

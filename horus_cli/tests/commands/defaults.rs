@@ -1,7 +1,7 @@
 //! The values of fields that `topic pub` is not given.
 
-use horus_core::message::{Message as _, PidConfig};
-use horus_core::topic::DynamicType;
+use horus_core::message::{Image, Message as _, PidConfig};
+use horus_core::topic::{DynamicType, Qos, Topic};
 
 use crate::common::Robot;
 
@@ -15,12 +15,12 @@ fn messages_with_data_have_the_defaults_of_their_type() {
             "info.origin_orientation",
             "[0.0, 0.0, 0.0, 1.0]",
         ),
-        ("Tensor", "{data: [1, 2]}", "dtype", "1"),
+        ("Tensor", "{}", "dtype", "1"),
         (
             "Tensor",
-            "{dtype: 5, data: [1, 2]}",
+            "{dtype: 5, dimensions: 1, shape: [1, 0, 0, 0, 0, 0, 0, 0], data: [1, 2, 0, 0]}",
             "data",
-            r#"b"\x01\x02""#,
+            r#"b"\x01\x02\x00\x00""#,
         ),
     ] {
         let topic = format!("{name}.{field}");
@@ -28,6 +28,56 @@ fn messages_with_data_have_the_defaults_of_their_type() {
         robot.run_with(&publish).succeeded();
         let echo = robot.answer(&format!("topic echo {topic} {field} --once"));
         assert_eq!(echo, format!("[0 #1] {expected}\n"));
+    }
+}
+
+/// Fields that follow from others may be left out. No subscriber could receive what is refused.
+#[test]
+fn headers_of_messages_with_data_are_completed_or_refused() {
+    let robot = Robot::new();
+    let image = "{width: 2, height: 1, encoding: \"rgb8\", data: [1,2,3,4,5,6]}";
+    for (name, value, field, expected) in [
+        ("Image", image, "step", "6"),
+        ("Bytes", "{data: [1, 2, 3]}", "bytes", "3"),
+        ("LidarScan", "{data: [1, 2]}", "count", "2"),
+    ] {
+        let topic = format!("{name}.{field}");
+        let publish = ["topic", "pub", &topic, name, value, "--qos", "latched"];
+        robot.run_with(&publish).succeeded();
+        let echo = robot.answer(&format!("topic echo {topic} {field} --once"));
+        assert_eq!(echo, format!("[0 #1] {expected}\n"));
+    }
+    let mut images = Topic::<Image>::builder("Image.step")
+        .namespace(robot.namespace())
+        .qos(Qos::latched())
+        .subscriber()
+        .unwrap();
+    assert!(images.recv().is_some(), "{:?}", images.stats());
+    for (name, value, reason) in [
+        (
+            "Image",
+            "{width: 2, height: 1, encoding: \"rgb8\", data: [1, 2]}",
+            "announces 6 bytes of data, but there are 2",
+        ),
+        (
+            "Image",
+            "{width: 2, height: 1, encoding: \"rgb8\", step: 1, data: [1]}",
+            "rows are 1 bytes apart",
+        ),
+        (
+            "OccupancyGrid",
+            "{info: {width: 2, height: 2}, data: [0]}",
+            "announces 4 bytes of data, but there are 1",
+        ),
+        (
+            "PointCloud",
+            "{width: 5, height: 1, data: [1, 2, 3]}",
+            "announces 0 bytes of data, but there are 3",
+        ),
+    ] {
+        let ran = robot.run_with(&["topic", "pub", "refused", name, value]);
+        assert_eq!(ran.code, 4, "{ran:?}");
+        assert!(ran.stderr.contains(reason), "{ran:?}");
     }
 }
 
