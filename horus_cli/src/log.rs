@@ -270,7 +270,8 @@ impl SeenLines {
             let others = other_logs_text(config);
             return format!(
                 "no program has logged in namespace '{namespace}': programs log to horus after \
-                 horus_core::log::init().{others}"
+                 horus_core::log::init() in Rust, horus.log_to_topic() in Python, or \
+                 horus::open_log() in C++.{others}"
             );
         }
         let all = count(self.all);

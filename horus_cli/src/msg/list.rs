@@ -58,9 +58,47 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     context.out.write_table(&table)
 }
 
-/// Returns the first sentence of `doc`, a doc comment, on one line.
+/// Returns the first sentence of `doc`, a doc comment, on one line and without links.
 fn first_sentence(doc: &str) -> String {
     let line = doc.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.split_once(". ")
-        .map_or(line.clone(), |(first, _)| first.to_owned() + ".")
+    let sentence = line
+        .split_once(". ")
+        .map_or(line.clone(), |(first, _)| first.to_owned() + ".");
+    without_links(&sentence)
+}
+
+/// Replaces the links of rustdoc, such as ``[`Imu`]`` and ``[`log`](mod@crate::log)``, by their
+/// texts without quotes.
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("[`") {
+        let Some((name, after)) = link.split_once("`]") else {
+            break;
+        };
+        out.extend([before, name]);
+        let target = after
+            .strip_prefix('(')
+            .and_then(|after| after.split_once(')'));
+        rest = target.map_or(after, |(_, after)| after);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_one_sentence_without_links() {
+        let doc = "State of a [`NavGoal`], which\n[`log`](mod@crate::log) writes. More.";
+        assert_eq!(first_sentence(doc), "State of a NavGoal, which log writes.");
+        assert_eq!(first_sentence("An [`open link"), "An [`open link");
+        for domain in STANDARD_DOMAINS {
+            for schema in domain.messages {
+                let summary = first_sentence(&schema.doc_text());
+                assert!(!summary.contains("[`"), "{summary}");
+            }
+        }
+    }
 }

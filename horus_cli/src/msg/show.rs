@@ -99,7 +99,11 @@ fn declaration_text(found: &FoundType, language: Language) -> Result<String, Fai
             Ok(export::cpp(&with_nested_messages(schema)))
         }
         (FoundType::Standard(schema), Language::Python) => {
-            Ok(export::python(&with_nested_messages(schema)))
+            let name = schema.name;
+            let stub = export::python(&with_nested_messages(schema));
+            Ok(format!(
+                "# Programs use horus.{name}, which this stub describes.\n{stub}"
+            ))
         }
         (FoundType::Standard(schema), _) => Ok(export::rust_structs(&with_nested_messages(schema))),
         (FoundType::Imported(imported), Language::C) => Ok(imported.c(NAMESPACE)),

@@ -27,7 +27,14 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
             "not valid JSON5: {error}. A text needs quotes of its own: '\"{}\"'",
             shortened(text)
         ),
-        None => format!("not valid JSON5: {error}"),
+        None => match error.to_string().strip_prefix("EOF parsing ") {
+            // WHY without its position: that is the start of the text.
+            Some(end) => {
+                let part = end.split(" at ").next().unwrap_or_default();
+                format!("not valid JSON5: the text ends within this part: {part}")
+            }
+            None => format!("not valid JSON5: {error}"),
+        },
     })?;
     if let Some(number) = overflowing_number(text) {
         return Err(too_large_error(number));
@@ -234,6 +241,14 @@ mod tests {
         assert!(parse(&most).is_ok() && parse(&format!("-0x{:x}", 1_u128 << 127)).is_ok());
         let elsewhere = parse(&format!("{{a: {most}, '0x1': 2, b: ?}}")).unwrap_err();
         assert!(elsewhere.starts_with("not valid JSON5"), "{elsewhere}");
+    }
+
+    #[test]
+    fn a_text_that_ends_too_soon_has_no_wrong_position() {
+        for (text, part) in [("{linear: 1", "object"), ("[1, [2]", "array")] {
+            let wanted = format!("not valid JSON5: the text ends within this part: {part}");
+            assert_eq!(parse(text).unwrap_err(), wanted);
+        }
     }
 
     #[test]

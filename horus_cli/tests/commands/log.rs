@@ -97,7 +97,9 @@ fn an_empty_log_says_why() {
         assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
         ran.stderr
     };
-    let none = "no program has logged in namespace 'default': programs log to horus after";
+    let none = "no program has logged in namespace 'default': programs log to horus after \
+                horus_core::log::init() in Rust, horus.log_to_topic() in Python, or \
+                horus::open_log() in C++";
     assert!(said("log").starts_with(none), "{}", said("log"));
     let mut arm = logger(&robot, "arm");
     arm.tell("log info elbow before");
@@ -123,7 +125,7 @@ fn an_empty_log_says_why() {
     let other = NamespaceName::new("other").unwrap();
     let _other = Namespace::open(&config.with_name(other)).unwrap();
     let text = said("log -N other");
-    let others = "init(). Namespaces with lines: default. Choose one with --namespace";
+    let others = "C++. Namespaces with lines: default. Choose one with --namespace";
     assert!(text.contains(others), "{text}");
 }
 

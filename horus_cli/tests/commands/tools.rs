@@ -91,6 +91,11 @@ fn msg_files_are_read_with_directories_and_bounds() {
     assert!(shown.contains("tail a f32\n"), "{shown}");
     let shown = show(&format!("{all} --as python")).succeeded();
     assert!(shown.contains("class Two"), "{shown}");
+    let shown = robot.answer("msg show CmdVel --as python");
+    assert!(
+        shown.starts_with("# Programs use horus.CmdVel, "),
+        "{shown}"
+    );
     show("--search /nosuch").failed(2, &["the directory /nosuch in which to look"]);
     show(&format!("{all} --bound Two.c=5")).failed(2, &["the bound of 'Two.c' was not used"]);
     robot
