@@ -246,10 +246,9 @@ static int32_t runs_another_scheduler(void *user, horus_context_t *context) {
 
 static void callbacks_that_run_another_scheduler(void) {
     atomic_int events = 0;
-    robot_t robot = {0};
+    robot_t robot = {.scheduler = opened(&events)};
     horus_node_t node = HORUS_NODE_INIT;
     horus_node_options_t options = HORUS_NODE_OPTIONS_INIT;
-    robot.scheduler = opened(&events);
     node.user = &robot;
     node.tick = runs_another_scheduler;
     options.rate_hz = 100;
@@ -258,7 +257,6 @@ static void callbacks_that_run_another_scheduler(void) {
     while (robot.ticks < 3) {
         pause_briefly();
     }
-    EXPECT(HORUS_OK, horus_scheduler_finish(robot.scheduler));
     EXPECT(HORUS_OK, horus_scheduler_close(robot.scheduler));
 }
 
