@@ -11,8 +11,10 @@ use crate::actor::{
     TrySendError,
 };
 use crate::log::LogError;
+#[cfg(feature = "glam")]
+use crate::message::TransformError;
 use crate::message::import::ImportError;
-use crate::message::{FieldError, HeaderError, TextTooLong, TransformError, ViewError};
+use crate::message::{FieldError, HeaderError, TextTooLong, ViewError};
 use crate::ros::CdrError;
 use crate::scheduler::{CommandError, PlanError, RateError, RemoteError, RunError, StartError};
 use crate::topic::error::{
@@ -132,6 +134,7 @@ pub enum Error {
     #[error(transparent)]
     InboxTimeout(#[from] actor::RecvTimeoutError),
     /// Two transforms cannot be composed.
+    #[cfg(feature = "glam")]
     #[error(transparent)]
     Transform(#[from] TransformError),
     /// A field of a message could not be read or written.

@@ -234,10 +234,8 @@ impl HorusNodeOptions {
     }
 }
 
-/// Returns the rate `hz`, or `None` if it is 0, which means that the node has no rate. `horus_core`
-/// checks whether the rate is valid.
 /// Returns the rate of an option, in hertz. 0 stands for no rate, and -0 for a rate of 0, which C++
-/// programs may give.
+/// programs may give. `horus_core` checks whether the rate is valid.
 fn optional_rate(hz: f64) -> Option<Rate> {
     let is_given = hz.to_bits() != 0;
     // WHY a sum: its 0 has no sign in errors.

@@ -152,7 +152,8 @@ impl heap::Group for ActorGroup {
 
     #[cold]
     fn handle_replaced_message_panic(&self) {
-        self.record_failure(true, "a replaced message panicked in its drop");
+        let text = "a replaced message panicked in its drop";
+        self.record_repeated_failure(true, Some(UserCall::Drop), text);
     }
 }
 

@@ -378,11 +378,13 @@ impl<A: Actor> HostedActor<A> {
     }
 }
 
-/// Returns what the worker has to do after a [`ControlMessage::Visit`]. If an emergency stop began
-/// during this activation, the actor stays awake, so that a worker visits it again.
+/// Returns what the worker has to do after a [`ControlMessage::Visit`]. If an emergency stop, or the
+/// end of a failed run, began during this activation, the actor stays awake, so that a worker
+/// visits it again.
 fn flow_after_visit(group: &ActorGroup) -> Flow {
-    // The sender of the control has stored that the group is paused before.
-    if group.is_paused() {
+    // The sender of the control has stored before that the group is paused, or engaged. WHY both:
+    // a group is not paused when its run fails.
+    if group.is_paused() || group.emergency_stop.is_engaged() {
         Flow::Yield
     } else {
         Flow::Continue

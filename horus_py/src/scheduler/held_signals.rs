@@ -69,7 +69,8 @@ impl DeferredHandlers {
 #[derive(Debug)]
 pub(crate) struct HeldSignals {
     deferred: Arc<DeferredHandlers>,
-    note: Py<PyAny>,
+    /// The function that takes the place of the handlers; `None` once they are restored.
+    note: Option<Py<PyAny>>,
     /// The exception of a handler that was called before the handlers were deferred.
     early: Option<PyErr>,
 }
@@ -118,7 +119,7 @@ impl HeldSignals {
                 early.get_or_insert(error);
             }
         }
-        let note = note.into_any().unbind();
+        let note = Some(note.into_any().unbind());
         Ok(Self {
             deferred,
             note,
@@ -128,12 +129,30 @@ impl HeldSignals {
 
     /// Restores the handlers, unless the program has set others meanwhile. Then calls those of the
     /// signals that have arrived. Returns the first exception of a handler.
-    pub(crate) fn end(self, py: Python<'_>) -> Option<PyErr> {
-        let Self {
-            deferred,
-            note,
-            mut early,
-        } = self;
+    pub(crate) fn end(mut self, py: Python<'_>) -> Option<PyErr> {
+        let mut early = self.early.take();
+        if let Some(error) = self.restore(py) {
+            early.get_or_insert(error);
+        }
+        for signal in self.take_signals() {
+            raise_signal(signal);
+            if let Err(error) = py.check_signals() {
+                early.get_or_insert(error);
+            }
+        }
+        early
+    }
+
+    fn take_signals(&self) -> Vec<c_int> {
+        std::mem::take(&mut self.deferred.lock().signals)
+    }
+
+    /// Restores the handlers, unless the program has set others meanwhile. Does nothing the second
+    /// time. Returns the first exception of a handler.
+    fn restore(&mut self, py: Python<'_>) -> Option<PyErr> {
+        let Self { deferred, note, .. } = self;
+        let note = note.take()?;
+        let mut early = None;
         if let Ok(module) = py.import("_signal") {
             for (signal, handler) in &deferred.handlers {
                 let present = module.call_method1("getsignal", (*signal,));
@@ -146,16 +165,25 @@ impl HeldSignals {
         }
         // Relaxed: as in `begin`.
         ARE_HELD.store(false, Ordering::Relaxed);
-        let signals = std::mem::take(&mut deferred.lock().signals);
-        for signal in signals {
-            // SAFETY: may be called by any thread; an unknown number is ignored.
-            unsafe { ffi::PyErr_SetInterruptEx(signal) };
-            if let Err(error) = py.check_signals() {
-                early.get_or_insert(error);
-            }
-        }
         early
     }
+}
+
+impl Drop for HeldSignals {
+    /// If a panic has left the function that the handlers were deferred for, restores them, and
+    /// makes Python call those of the signals that have arrived, at the next opportunity.
+    fn drop(&mut self) {
+        if self.note.is_some() {
+            Python::try_attach(|py| self.restore(py));
+            self.take_signals().into_iter().for_each(raise_signal);
+        }
+    }
+}
+
+/// Makes Python call the handler of a signal when it looks for signals the next time.
+fn raise_signal(signal: c_int) {
+    // SAFETY: may be called by any thread; an unknown number is ignored.
+    unsafe { ffi::PyErr_SetInterruptEx(signal) };
 }
 
 /// Returns true on the main thread of Python.

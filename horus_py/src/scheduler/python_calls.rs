@@ -136,7 +136,7 @@ impl Drop for SafeStateCallGuard {
 }
 
 /// Python's thread state for a thread that was not started by Python. It is kept as long as the
-/// thread exists. A thread that Python started has only the [`ForcedExitGuard`].
+/// thread exists. A thread that Python started needs none.
 ///
 /// WHY: PyO3 makes a new state for every call, which costs more than the call itself and loses what
 /// a node keeps in `threading.local`.
@@ -146,15 +146,12 @@ struct ThreadState {
     /// Registers this thread as one that runs ticks. `None` if that failed; the only consequence is
     /// that the exit of the interpreter cannot interrupt a tick of this thread.
     _tick_thread: Option<TickThreadGuard>,
-    /// Keeps Python from ending the thread in the middle of its stack. It is dropped last.
-    _forced_exit: ForcedExitGuard,
 }
 
 impl ThreadState {
     /// Makes the thread state of the current thread. The interpreter must not have ended, which a
     /// [`PythonCallGuard`] guarantees.
     fn new() -> Self {
-        let forced_exit = ForcedExitGuard::new();
         // SAFETY: any thread may call this.
         if !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null() {
             let ensured = Cell::new(None);
@@ -162,7 +159,6 @@ impl ThreadState {
                 state: std::ptr::null_mut(),
                 ensured,
                 _tick_thread: None,
-                _forced_exit: forced_exit,
             };
         }
         // SAFETY: the interpreter is alive, and this thread has no state.
@@ -175,7 +171,6 @@ impl ThreadState {
             state,
             ensured: Cell::new(Some(ensured)),
             _tick_thread: tick_thread,
-            _forced_exit: forced_exit,
         }
     }
 }
@@ -189,6 +184,7 @@ impl Drop for ThreadState {
         let Some(_call) = PythonCallGuard::begin() else {
             return;
         };
+        let _forced_exit = ForcedExitGuard::new();
         // SAFETY: the state is this thread's, saved in `new`, and the interpreter is alive.
         unsafe { ffi::PyEval_RestoreThread(self.state) };
         // SAFETY: ends what `PyGILState_Ensure` began in `new`.
@@ -205,6 +201,8 @@ thread_local! {
 #[inline]
 pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     let _call = PythonCallGuard::begin()?;
+    // WHY only during the call: the thread may be that of another program part, which ends it.
+    let _forced_exit = ForcedExitGuard::new();
     // A thread that is being torn down uses a temporary state of PyO3 instead.
     let _ = THREAD_STATE.try_with(|_| ());
     Python::try_attach(call)

@@ -19,7 +19,7 @@ use crate::scheduler::run::runner::Runner;
 const CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// Initialises the nodes in their order, on the calling thread. Meanwhile, other threads apply
-/// emergency stops to those that are initialised already. Nodes without a thread of their own are
+/// emergency stops to those that are initialised already. Nodes of the main thread are
 /// called by this thread only, between two calls of `init`.
 ///
 /// Returns when the last `init` has returned, and all calls by the other threads.

@@ -76,10 +76,14 @@ impl RunState {
             // `is_stopping`.
             word.compare_exchange_relaxed(*number, 0);
         }
+        let is_first = self.stopping.get() == 0;
         // WHY under the lock: a thread in `wait_for_start` that sees the reason must see this, too.
         self.stopping.set(1);
         drop(first);
         self.changed.notify_all();
+        if !is_first {
+            return;
+        }
         // WHY: a thread that sleeps until it has messages has to see that the run stops, and then
         // keeps its nodes safe. The thread that runs the scheduler may be busy for a long time.
         for entry in self.node_entries().iter() {

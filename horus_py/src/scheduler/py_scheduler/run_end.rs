@@ -22,6 +22,7 @@ use crate::wait::gil::run_detached;
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(1);
 /// The time between two attempts to take the place of that call.
 const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(1);
+
 impl PyScheduler {
     /// Ends the run at the end of a `with` block, if the scheduler runs. If another thread is in a
     /// call of the scheduler, first stops the run, and waits until that call has returned. Raises
