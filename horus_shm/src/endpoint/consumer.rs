@@ -3,6 +3,7 @@
 mod alarm;
 mod health;
 mod raw;
+mod unmatched;
 mod watch;
 
 use std::fmt;

@@ -336,7 +336,8 @@ mod tests {
             };
             assert_eq!(found.sa_flags, libc::SA_RESTART);
         });
-        // SAFETY: `keep_action` has made it by `Box::into_raw`, and nobody else has the pointer now.
+        // SAFETY: `keep_action` has made it by `Box::into_raw`, and nobody else has the pointer
+        // now.
         drop(unsafe { Box::from_raw(place.into_inner()) });
     }
 }

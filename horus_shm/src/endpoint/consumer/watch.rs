@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use super::alarm;
 use super::health::{ConsumerHealth, LaneWatch};
+use super::unmatched::UnmatchedLanes;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{LaneNotMapped, OpenError};
-use crate::file::header::ExtentId;
 use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::name_watch::NameState;
 use crate::file::segment::{Blocks as _, Segment};
@@ -63,17 +63,6 @@ pub(crate) struct ConsumerProgress {
     checked_epoch: AtomicU64,
     /// Held for the memory behind `readers`.
     memory: Arc<BlockMemory>,
-}
-
-/// The lanes of a file whose publishers do not match a consumer, and the settings of the consumer.
-#[derive(Debug)]
-struct UnmatchedLanes {
-    reader: MatchSettings,
-    /// True if the messages that the consumer reads differ in length.
-    is_sized: bool,
-    /// For each lane: how often it had been claimed when its publisher did not match; 0 if it
-    /// matched, or if there was none.
-    claims: Box<[AtomicU64]>,
 }
 
 /// The memory that contains the block of a consumer. This value keeps the memory alive.
@@ -191,16 +180,8 @@ impl ConsumerProgress {
         if unmatched.is_empty() && self.unmatched.get().is_none() {
             return;
         }
-        let known = self.unmatched.get_or_init(|| UnmatchedLanes {
-            reader,
-            is_sized,
-            claims: (0..self.lanes).map(|_| AtomicU64::new(0)).collect(),
-        });
-        for (lane, word) in (0..).zip(&known.claims) {
-            let found = unmatched.iter().find(|(unmatched, _)| *unmatched == lane);
-            // Relaxed: each value says by itself for which publisher it holds.
-            word.set(found.map_or(0, |(_, claims)| *claims));
-        }
+        let lanes = || UnmatchedLanes::new(reader, is_sized, self.lanes);
+        self.unmatched.get_or_init(lanes).set(unmatched);
     }
 
     /// Returns the lanes that may have messages for the consumer; none if it is closed. `changes`
@@ -424,33 +405,13 @@ impl Watch {
     #[must_use]
     pub fn publication_count(&self) -> u64 {
         // WHY: after a change, all lanes are polled until the consumer is called.
-        let matched = |lane: &u32| !self.is_unmatched(*lane);
+        let unmatched = self.progress.unmatched.get();
+        let matched = |lane: &u32| !unmatched.is_some_and(|all| all.has(&self.segment, *lane));
         let own = self
             .heads_and_positions(matched)
             .fold(0_u64, |sum, (head, _)| sum.wrapping_add(head));
         let next = self.progress.next.get();
         own.wrapping_add(next.map_or(0, Self::publication_count))
-    }
-
-    /// Returns true if the publisher of the lane did not match the consumer when it last searched
-    /// for lanes, and no other publisher has claimed the lane since.
-    fn is_unmatched(&self, lane: u32) -> bool {
-        let Some(known) = self.progress.unmatched.get() else {
-            return false;
-        };
-        // Relaxed, all: as in `heads_and_positions`.
-        let claims = known.claims[lane as usize].get();
-        if claims == 0 || claims != self.segment.lane_claims(lane) {
-            return false;
-        }
-        let block = self.segment.lane_block(lane, Access::Read);
-        let generation = block.map_or(0, |block| block.generation.get());
-        // WHY: a publisher may have claimed the lane before the search, and began to send after it.
-        let id = ExtentId { lane, generation };
-        let mismatch = self.segment.with_header(id, |_, offer| {
-            offer.mismatch_with(&known.reader, known.is_sized)
-        });
-        generation != 0 && mismatch.flatten().is_some()
     }
 
     /// Returns for each lane that the consumer reads, and for which `is_wanted` is true: the lane's
