@@ -351,3 +351,56 @@ fn nodes_are_safe_after_a_failed_init_before_the_program_calls_again() {
         assert_eq!(calls.of(name), ["safe", "shutdown"], "{name}");
     }
 }
+
+/// Number of messages that an actor handles before the one during which the run fails.
+const SHORT_MESSAGES: usize = 40;
+
+/// An actor whose handler waits until the test lets it go on.
+struct SlowHandler {
+    begun: Sender<()>,
+    go_on: Receiver<()>,
+    motor: Motor,
+}
+
+impl Actor for SlowHandler {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut ActorContext<'_, Self>) -> NodeResult {
+        self.begun.send(())?;
+        Ok(self.go_on.recv_timeout(LONG)?)
+    }
+
+    fn enter_safe_state(&mut self) {
+        Actor::enter_safe_state(&mut self.motor);
+    }
+}
+
+/// The other thread of the group begins the safe states meanwhile.
+#[test]
+fn an_actor_is_safe_after_a_failure_when_its_handler_returns() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let group = scheduler.actors("group").threads(2).build().unwrap();
+    let (begun, begins) = channel();
+    let (go_on, goes_on) = channel();
+    let slow = SlowHandler {
+        begun,
+        go_on: goes_on,
+        motor: Motor::new("slow", &calls),
+    };
+    let slow = group.options().safe_state().spawn(slow).unwrap();
+    let idle = group.options().safe_state();
+    let _idle = idle.spawn(Motor::new("idle", &calls)).unwrap();
+    let (fail, failing) = channel();
+    add_failing_node(&mut scheduler, failing);
+    let running = scheduler.start().unwrap();
+    // WHY many short ones first: a worker reads the clock less often during them.
+    (0..SHORT_MESSAGES).for_each(|_| go_on.send(()).unwrap());
+    (0..=SHORT_MESSAGES).for_each(|_| slow.tell(()).unwrap());
+    (0..=SHORT_MESSAGES).for_each(|_| begins.recv_timeout(LONG).unwrap());
+    fail.send(()).unwrap();
+    wait_until_safe(&["idle".to_owned()], &calls);
+    go_on.send(()).unwrap();
+    wait_until_safe(&["slow".to_owned()], &calls);
+    running.finish().unwrap_err();
+}
