@@ -378,8 +378,8 @@ impl<A: Actor> HostedActor<A> {
     }
 }
 
-/// Returns what the worker has to do after a [`ControlMessage::Visit`]. If an emergency stop, or the
-/// end of a failed run, began during this activation, the actor stays awake, so that a worker
+/// Returns what the worker has to do after a [`ControlMessage::Visit`]. If an emergency stop, or
+/// the end of a failed run, began during this activation, the actor stays awake, so that a worker
 /// visits it again.
 fn flow_after_visit(group: &ActorGroup) -> Flow {
     // The sender of the control has stored before that the group is paused, or engaged. WHY both:

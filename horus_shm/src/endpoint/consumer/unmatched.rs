@@ -1,5 +1,5 @@
-//! The lanes of a file whose publishers do not match a consumer. Other threads look here before they
-//! count messages for the consumer.
+//! The lanes of a file whose publishers do not match a consumer. Other threads look here before
+//! they count messages for the consumer.
 
 use std::sync::atomic::AtomicU64;
 
