@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::LaneNotMapped;
 use crate::file::match_settings::Mismatch;
+use crate::file::name_watch::NameState;
+use crate::file::segment::Segment;
 use crate::protocol::sync::Word;
 
 /// The part of a consumer's state that stays the same when the consumer moves to another topic
@@ -24,8 +26,25 @@ pub(crate) struct ConsumerHealth {
     pub(super) moves: AtomicU64,
     /// Not 0 if the consumer has found that its namespace (the directory of its topic) was removed.
     pub(super) namespace_removed: AtomicU64,
+    /// The file that the consumer reads now. Empty until a [`LaneWatch`] is made.
+    segment: Mutex<Weak<Segment>>,
     /// Not 0 if the consumer has found that the memory of its topic is lost.
     pub(super) lost: AtomicU64,
+}
+
+impl ConsumerHealth {
+    /// Records the file that the consumer reads from now on.
+    pub(super) fn set_segment(&self, segment: &Arc<Segment>) {
+        let mut present = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
+        *present = Arc::downgrade(segment);
+    }
+
+    /// Returns true if the namespace of the file that the consumer reads was removed.
+    fn has_lost_namespace(&self) -> bool {
+        let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
+        let segment = segment.upgrade();
+        segment.is_some_and(|segment| segment.name_state() == NameState::NamespaceRemoved)
+    }
 }
 
 /// Reports whether a [`RawConsumer`](crate::RawConsumer) misses messages because it cannot map a
@@ -38,7 +57,8 @@ pub struct LaneWatch {
 }
 
 impl LaneWatch {
-    pub(super) fn new(health: &Arc<ConsumerHealth>) -> Self {
+    pub(super) fn new(health: &Arc<ConsumerHealth>, segment: &Arc<Segment>) -> Self {
+        health.set_segment(segment);
         let health = Arc::downgrade(health);
         Self { health }
     }
@@ -86,13 +106,15 @@ impl LaneWatch {
         health.map_or(0, |health| health.moves.get())
     }
 
-    /// Returns true if the consumer has found that the namespace of its topic was removed or
-    /// replaced.
+    /// Returns true if the namespace of the consumer's topic was removed or replaced, even if the
+    /// consumer makes no call. Takes a lock that the consumer takes only when it moves.
     #[must_use]
     pub fn is_namespace_removed(&self) -> bool {
+        let Some(health) = self.health.upgrade() else {
+            return false;
+        };
         // Relaxed: for people.
-        let health = self.health.upgrade();
-        health.is_some_and(|health| health.namespace_removed.get() != 0)
+        health.namespace_removed.get() != 0 || health.has_lost_namespace()
     }
 
     /// Returns true if a call of the consumer has found that the topic's memory is lost: its file

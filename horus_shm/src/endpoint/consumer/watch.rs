@@ -245,6 +245,7 @@ impl ConsumerProgress {
     /// Stores the watch on the consumer in the file to which it moved, so that watches on this file
     /// can follow.
     pub(super) fn set_watch_of_next_file(&self, watch: Watch) {
+        self.health.set_segment(watch.segment());
         let _ = self.next.set(watch);
         // Relaxed: for people, and only the consumer stores it.
         self.health.moves.set(self.health.moves.get() + 1);
@@ -547,7 +548,10 @@ impl Watch {
     /// lanes are mapped.
     #[must_use]
     pub fn lane_watch(&self) -> LaneWatch {
-        LaneWatch::new(&self.progress.health)
+        match self.progress.next.get() {
+            Some(next) => next.lane_watch(),
+            None => LaneWatch::new(&self.progress.health, &self.segment),
+        }
     }
 
     /// Returns the block and the cursors of the watched consumer.
