@@ -45,7 +45,9 @@ pub struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// Creates a program that judges ratios and has no child role of its own.
+    /// Creates a program that compares results as ratios, and so warns if there are too few rounds
+    /// for a verdict. Its child processes have only the roles that all programs share. Change this
+    /// with [`Self::without_ratios`] and [`Self::with_child_role`].
     pub const fn new(about: &'a str, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Program<'a> {
         Program {
             about,

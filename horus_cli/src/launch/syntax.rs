@@ -86,7 +86,7 @@ impl Parser {
     }
 
     /// Returns an error if the current value has a mistake, or is nested too deeply.
-    fn fail_if_mistaken<E: Error>(&self) -> Result<(), E> {
+    fn check_current_value<E: Error>(&self) -> Result<(), E> {
         match &self.refused {
             Some(mistake) if mistake.path == self.path => Err(E::custom(&mistake.text)),
             _ if self.path.0.len() > DEPTH_MAX => {
@@ -114,23 +114,23 @@ impl<'de> Visitor<'de> for &mut Parser {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        self.fail_if_mistaken().map(|()| Value::Null)
+        self.check_current_value().map(|()| Value::Null)
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        self.fail_if_mistaken().map(|()| value.into())
+        self.check_current_value().map(|()| value.into())
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.fail_if_mistaken().map(|()| value.into())
+        self.check_current_value().map(|()| value.into())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.fail_if_mistaken().map(|()| value.into())
+        self.check_current_value().map(|()| value.into())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.fail_if_mistaken()?;
+        self.check_current_value()?;
         let number = Number::from_f64(value).ok_or_else(|| {
             let predicate = format!("is {value}, but a finite number is wanted");
             E::custom(self.path.mistake(&predicate).text)
@@ -139,11 +139,11 @@ impl<'de> Visitor<'de> for &mut Parser {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.fail_if_mistaken().map(|()| value.into())
+        self.check_current_value().map(|()| value.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        self.fail_if_mistaken()?;
+        self.check_current_value()?;
         let mut list = Vec::new();
         loop {
             let step = Step::Index(list.len());
@@ -155,7 +155,7 @@ impl<'de> Visitor<'de> for &mut Parser {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        self.fail_if_mistaken()?;
+        self.check_current_value()?;
         let mut object = Map::new();
         while let Some(key) = input.next_key::<String>()? {
             if object.contains_key(&key) {

@@ -19,7 +19,7 @@ const COMPRESSED_FORMATS: [(&[u8], &str); 2] = [
 
 /// A camera image as a file that a browser can show.
 #[derive(Debug)]
-pub(super) struct Picture {
+pub(super) struct ImageFile {
     pub(super) content_type: &'static str,
     pub(super) file: Vec<u8>,
     /// A text about the original image for the page: its size and format, in ASCII.
@@ -49,7 +49,7 @@ enum PixelColors {
     Number,
 }
 
-impl Picture {
+impl ImageFile {
     /// Returns the picture of the image in `message`. A compressed image is not changed; another
     /// one is reduced to a width of at most `width` pixels.
     ///
@@ -73,13 +73,13 @@ impl Picture {
 ///
 /// WHY it detects the type of the image by the first bytes, and not by the name of the format in
 /// the message: only these types may reach the browser, whatever the message contains.
-fn find_compressed(message: &Value) -> Result<Picture, String> {
+fn find_compressed(message: &Value) -> Result<ImageFile, String> {
     let file = image_data(message).ok_or("the message is no image")?;
     let known = COMPRESSED_FORMATS
         .iter()
         .find(|(magic, _)| file.starts_with(magic));
     let (_, content_type) = known.ok_or("only JPEG and PNG are shown of compressed images")?;
-    Ok(Picture {
+    Ok(ImageFile {
         content_type,
         file: file.to_vec(),
         description: format!("{} bytes of {content_type}", file.len()),
@@ -288,7 +288,7 @@ mod tests {
         let picture = |data: &[u8]| {
             let format = ("format", Value::from("jpeg"));
             let message = Value::from([format, ("data", Value::Bytes(data.to_vec()))]);
-            Picture::of(&message, 100).map(|picture| picture.content_type)
+            ImageFile::of(&message, 100).map(|picture| picture.content_type)
         };
         assert_eq!(picture(b"\xff\xd8\xff\xe0"), Ok("image/jpeg"));
         assert_eq!(picture(b"\x89PNG\r\n\x1a\n"), Ok("image/png"));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::http::{Request, Response};
-use super::picture::Picture;
+use super::image_file::ImageFile;
 use super::server::RequestContext;
 use super::watch::WatchedTopic;
 
@@ -59,7 +59,7 @@ impl Images {
         if after == Some(number) {
             return Ok(Response::empty());
         }
-        let picture = Picture::of(message, width as usize);
+        let picture = ImageFile::of(message, width as usize);
         let picture = picture.map_err(|text| Response::error(409, &text))?;
         let response = Response::new(picture.content_type, picture.file);
         let response = response.with_header("Horus-Number", number);

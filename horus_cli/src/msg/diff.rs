@@ -25,8 +25,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let mut finder = TypeFinder::new(&arguments.import);
-    let one = finder.find(&arguments.one, context)?.text();
-    let other = finder.find(&arguments.other, context)?.text();
+    let one = finder.find(&arguments.one, context)?.schema_text();
+    let other = finder.find(&arguments.other, context)?.schema_text();
     finder.finish()?;
     let difference = (one != other).then(|| {
         let names = [&arguments.one, &arguments.other].map(|name| visible(name));

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let mut finder = TypeFinder::new(&arguments.import);
-    let text = finder.find(&arguments.message_type, context)?.text();
+    let text = finder.find(&arguments.message_type, context)?.schema_text();
     finder.finish()?;
     let hash = format!("{:032x}", fnv1a_128(text.as_bytes()));
     if context.is_json() {

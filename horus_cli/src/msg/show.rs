@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     finder.finish()?;
     let text = declaration_text(&found, arguments.language)?;
     if context.is_json() {
-        let schema = found.text();
+        let schema = found.schema_text();
         let name = Schema::parse(&schema)
             .map(|schema| schema.name)
             .unwrap_or_default();
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 fn declaration_text(found: &FoundType, language: Language) -> Result<String, Failure> {
     // WHY also for the fields: in JSON, they are not the declaration.
     if matches!(language, Language::Fields | Language::Text) {
-        return Ok(found.text());
+        return Ok(found.schema_text());
     }
     let cannot = |what: &str| {
         Failure::usage(format_args!(

@@ -210,7 +210,7 @@ impl<'a> TypeFinder<'a> {
 
 impl FoundType {
     /// Returns the schema text of the message type.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn schema_text(&self) -> String {
         match self {
             Self::Standard(schema) => schema.text(),
             Self::Text(text) => text.clone(),

@@ -131,8 +131,8 @@ impl MessageKind {
         Self::build(framed.schema(), default, framed.payload(), Some(framed))
     }
 
-    /// Returns the description of the numbers at the end of a message, for which the class has an
-    /// attribute. Returns `None` if no field of the message counts such numbers.
+    /// Returns the description of the numbers after the fields, if one of the fields says how many
+    /// there are; otherwise `None`. The Python class has an attribute for these numbers.
     pub(crate) fn counted_tail(&self) -> Option<Tail> {
         self.schema
             .tail

@@ -44,7 +44,9 @@ impl DeferredHandlers {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a signal that has arrived. If it is an impatient one, calls its handler instead.
+    /// Notes a signal that has arrived, so that its handler is called later. If it is a SIGINT or
+    /// SIGTERM, and the first of these came [`IMPATIENCE`] ago or earlier, calls its handler at
+    /// once instead.
     fn take_signal(&self, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let signal: c_int = arguments.get_item(0)?.extract()?;
         let mut arrived = self.lock();

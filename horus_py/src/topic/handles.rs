@@ -258,7 +258,8 @@ macro_rules! receive_methods {
                     .call_method1("received", (slf,))
             }
 
-            /// Returns the next message, or `wakeups` if there is none now. WHY not `None`: a
+            /// Returns the next message. If there is none, returns `wakeups` itself; the task
+            /// `token` of the event loop is then woken once there is a message. WHY not `None`: a
             /// message may be `None`.
             fn _poll<'py>(
                 &self,

@@ -526,7 +526,7 @@ impl Registry {
     pub(crate) fn unlock_for_others(&self) -> io::Result<()> {
         let entry = self.me.entry().unwrap_or(0);
         let fd = self.lock.get()?;
-        record::all_entries_lock_without(entry)?
+        record::lock_ranges_except_entry(entry)?
             .into_iter()
             .try_for_each(|range| unlock(fd, range))
     }

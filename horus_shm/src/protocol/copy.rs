@@ -15,7 +15,7 @@ pub const WORD_COPY_BYTES_MAX: usize = 64;
 /// Size of a motor command, in bytes. Code that knows message lengths only at run time has a
 /// separate branch for this size. The length is a constant there, which makes a send and a receive
 /// together 8 ns faster.
-pub(crate) const COMMAND_BYTES: usize = 16;
+pub(crate) const MOTOR_COMMAND_BYTES: usize = 16;
 
 const WORD_BYTES: usize = size_of::<u64>();
 

@@ -14,7 +14,7 @@ use super::sync::{Edge, Word, edge};
 /// needs a pin, and the last pin is that for copies.
 pub const BORROWS_MAX: u32 = PINS_PER_READER as u32 - 1;
 
-/// Number of bits of the word of a [`PinLimit`] that hold each of the two numbers.
+/// Width in bits of each of the two numbers of a [`PinLimit`], which share one word.
 const NUMBER_BITS: u32 = 32;
 
 /// The number of messages that a reader may borrow at the same time.

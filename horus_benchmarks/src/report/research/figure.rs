@@ -194,8 +194,9 @@ fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Draws one chart for each kind and placement of rows. A chart has a curve for each subject, such
-/// as `topic`, that has enough points.
+/// Draws the charts of one entry of [`CURVE_CHARTS`]. Each chart shows one group of rows, such as
+/// `one_way/cross_process`, with a curve for each subject, such as `topic`. Curves with fewer than
+/// [`POINTS_MIN`] points are left out, and so are those beyond the first [`SERIES_MAX`].
 fn draw_curves(
     program: &ProgramRecord,
     kind: &'static str,

@@ -229,7 +229,7 @@ impl AlarmWatches {
 }
 
 /// The next step of a thread that serves alarms: wake tasks, sleep, or end.
-enum NextStep {
+enum AlarmThreadStep {
     Wake(Vec<Waker>),
     /// Sleep until [`AlarmThread::version`] differs from this value, or until one of the alarms is
     /// due.
@@ -291,17 +291,17 @@ impl AlarmThread {
         let mut is_idle = false;
         loop {
             match self.next(&mut watches, is_idle) {
-                NextStep::Wake(wakers) => wakers.into_iter().for_each(wake_catching_panic),
-                NextStep::Sleep(version) => {
+                AlarmThreadStep::Wake(wakers) => wakers.into_iter().for_each(wake_catching_panic),
+                AlarmThreadStep::Sleep(version) => {
                     is_idle = self.sleep(version, &watches).is_none();
                     watches.clear();
                 }
-                NextStep::End => return,
+                AlarmThreadStep::End => return,
             }
         }
     }
 
-    fn next(&self, watches: &mut AlarmWatches, is_idle: bool) -> NextStep {
+    fn next(&self, watches: &mut AlarmWatches, is_idle: bool) -> AlarmThreadStep {
         let mut state = self.lock();
         state.lent.clear();
         self.watches_dropped.notify_all();
@@ -311,11 +311,11 @@ impl AlarmThread {
             .map(|alarm| alarm.waker)
             .collect();
         if !wakers.is_empty() {
-            return NextStep::Wake(wakers);
+            return AlarmThreadStep::Wake(wakers);
         }
         if state.pending.is_empty() && is_idle {
             state.has_thread = false;
-            return NextStep::End;
+            return AlarmThreadStep::End;
         }
         state.pending.iter().for_each(|alarm| watches.push(alarm));
         let watched = watches.watches.iter();
@@ -323,7 +323,7 @@ impl AlarmThread {
             .lent
             .extend(watched.map(|watch| Arc::as_ptr(watch.progress())));
         // Relaxed: only changed under the lock.
-        NextStep::Sleep(self.version.get())
+        AlarmThreadStep::Sleep(self.version.get())
     }
 
     /// Sleeps until the version differs from `version`, or the alarm of one of `watches` is due.

@@ -24,7 +24,7 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
-use crate::protocol::copy::COMMAND_BYTES;
+use crate::protocol::copy::MOTOR_COMMAND_BYTES;
 use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::memory::{LaneMemory, RawLane};
@@ -269,9 +269,9 @@ impl RawProducer {
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.expect_length(message.len());
         self.reserve(message.len() as u64)?;
-        if message.len() == COMMAND_BYTES {
+        if message.len() == MOTOR_COMMAND_BYTES {
             // SAFETY: the slice is readable, and at most as long as the payload.
-            return unsafe { self.send(message.as_ptr(), COMMAND_BYTES) };
+            return unsafe { self.send(message.as_ptr(), MOTOR_COMMAND_BYTES) };
         }
         // SAFETY: as above.
         unsafe { self.send(message.as_ptr(), message.len()) }

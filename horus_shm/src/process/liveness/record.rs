@@ -329,7 +329,7 @@ pub(crate) fn removal_lock() -> io::Result<LockRange> {
 
 /// Returns ranges that cover the bytes of [`all_entries_lock`], except the byte of the entry with
 /// the index `entry`.
-pub(crate) fn all_entries_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
+pub(crate) fn lock_ranges_except_entry(entry: u64) -> io::Result<Vec<LockRange>> {
     let byte = ENTRY_LOCK_START + entry;
     let below = 0..byte;
     let above = byte + 1..ENTRY_LOCK_START + ENTRY_LIMIT;

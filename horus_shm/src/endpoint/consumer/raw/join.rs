@@ -39,8 +39,8 @@ pub(super) enum StartOrigin {
     /// The positions (cursors) that a gated reader left when it died, if there are any; otherwise
     /// the same as `Head`.
     Successor,
-    /// The first position of every lane. For a reader that moves: it has read the same topic in an
-    /// earlier file, and must not block.
+    /// Position 0 of every lane. It is for a reader that comes from an earlier file of the topic,
+    /// which must not wait for a free reader slot, and for an observer of a whole lane.
     Beginning,
 }
 

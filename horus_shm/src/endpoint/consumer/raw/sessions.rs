@@ -292,8 +292,9 @@ impl RawConsumer {
         })
     }
 
-    /// Finds out, for each former file with lanes that wait for messages in other files, which
-    /// publishers are there, and which of them have such messages.
+    /// Finds which publisher sessions have unread messages in any file, and stores that in each
+    /// former file in which a lane waits. Such a lane is read only when the earlier messages of its
+    /// publisher in other files have been read.
     pub(super) fn note_unread_sessions(&mut self) {
         let has_late = |file: &Self| file.past.as_ref().is_some_and(|past| past.late.found != 0);
         if !self.former().iter().any(has_late) {
