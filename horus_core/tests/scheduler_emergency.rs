@@ -9,6 +9,7 @@ mod executors;
 mod lost_name;
 #[path = "scheduler_emergency/lost_node.rs"]
 mod lost_node;
+mod motor;
 mod private;
 #[path = "scheduler_emergency/safe_mode.rs"]
 mod safe_mode;
@@ -17,13 +18,12 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use actors::{Child, End, exit, namespace_in, private_dir, role, say};
 use executors::{EXECUTORS, Executor, LONG, Recorded, supervisor_time, ticks, until};
-use horus_core::actor::{Actor, Actors, Context as ActorContext};
+use horus_core::actor::Actors;
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 #[cfg(feature = "async-io")]
@@ -32,62 +32,8 @@ use horus_core::scheduler::{
     Context, FailurePolicy, Health, Hertz, Node, NodeResult, RemoteScheduler, Scheduler,
     StopReason, emergency_stop_publisher,
 };
+use motor::{Calls, Motor};
 use private::Private;
-
-/// The calls of nodes and actors: the name of each, and the method.
-#[derive(Clone, Default)]
-struct Calls(Arc<Mutex<Vec<(String, &'static str)>>>);
-
-impl Calls {
-    fn note(&self, name: &str, call: &'static str) {
-        self.0.lock().unwrap().push((name.to_owned(), call));
-    }
-
-    /// Returns the calls of the node or actor `name`, in their order.
-    fn of(&self, name: &str) -> Vec<&'static str> {
-        let all = self.0.lock().unwrap();
-        let own = all.iter().filter(|(caller, _)| caller == name);
-        own.map(|(_, call)| *call).collect()
-    }
-}
-
-/// A node or actor that notes its calls.
-struct Motor {
-    name: String,
-    calls: Calls,
-}
-
-impl Node for Motor {
-    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Ok(())
-    }
-
-    fn enter_safe_state(&mut self) {
-        self.calls.note(&self.name, "safe");
-    }
-
-    fn shutdown(&mut self) -> NodeResult {
-        self.calls.note(&self.name, "shutdown");
-        Ok(())
-    }
-}
-
-impl Actor for Motor {
-    type Message = ();
-
-    fn handle(&mut self, (): (), _: &mut ActorContext<'_, Self>) -> NodeResult {
-        Ok(())
-    }
-
-    fn enter_safe_state(&mut self) {
-        self.calls.note(&self.name, "safe");
-    }
-
-    fn shutdown(&mut self) -> NodeResult {
-        self.calls.note(&self.name, "shutdown");
-        Ok(())
-    }
-}
 
 /// Adds a motor to each executor, one that runs on the threads of a group, and two groups with an
 /// actor each. Returns the names of the motors, and the groups, which have to be kept.
@@ -96,10 +42,7 @@ fn add_motors(
     private: &Private,
     calls: &Calls,
 ) -> (Vec<String>, Vec<Actors>) {
-    let motor = |name: &str| Motor {
-        name: name.to_owned(),
-        calls: calls.clone(),
-    };
+    let motor = |name: &str| Motor::new(name, calls);
     let mut names = Vec::new();
     let mut groups = Vec::new();
     for threads in [0, 1] {
@@ -251,10 +194,7 @@ fn a_safe_state_that_hangs_during_a_long_init_keeps_no_other_node_from_its_own()
         scheduler.node(name).rate(100.hz()).build(node).unwrap();
         hanging.push((begun, end));
     }
-    let motor = Motor {
-        name: "motor".to_owned(),
-        calls: calls.clone(),
-    };
+    let motor = Motor::new("motor", &calls);
     scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
     let (begin, begun) = channel();
     let (end, is_over) = channel();
@@ -299,10 +239,7 @@ fn a_swap_during_a_long_init_waits_for_its_end() {
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let mut scheduler = recorded.scheduler(&private);
     for name in ["first", "second"] {
-        let motor = Motor {
-            name: name.to_owned(),
-            calls: calls.clone(),
-        };
+        let motor = Motor::new(name, &calls);
         scheduler.node(name).rate(100.hz()).build(motor).unwrap();
     }
     let (begin, begun) = channel();
@@ -336,10 +273,7 @@ fn truncate(private: &Private) {
 fn an_emergency_stop_that_cannot_be_received_counts_as_engaged() {
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let mut scheduler = recorded.scheduler(&private);
-    let motor = Motor {
-        name: "motor".to_owned(),
-        calls: calls.clone(),
-    };
+    let motor = Motor::new("motor", &calls);
     scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
     let publisher = emergency_stop_publisher(private.namespace()).unwrap();
     let running = scheduler.start().unwrap();
@@ -374,10 +308,7 @@ fn an_emergency_stop_that_cannot_be_received_counts_as_engaged() {
 fn topics_of_commands_that_lose_their_memory_are_opened_again() {
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let mut scheduler = recorded.scheduler(&private);
-    let motor = Motor {
-        name: "motor".to_owned(),
-        calls: calls.clone(),
-    };
+    let motor = Motor::new("motor", &calls);
     scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
     scheduler.name("arm");
     let running = scheduler.start().unwrap();
@@ -445,10 +376,7 @@ fn a_node_that_hangs_does_not_keep_async_nodes_from_their_safe_states() {
     scheduler.node("hangs").rate(100.hz()).build(hang).unwrap();
     let names = ["waits", "ticks"];
     for name in names {
-        let motor = Motor {
-            name: name.to_owned(),
-            calls: calls.clone(),
-        };
+        let motor = Motor::new(name, &calls);
         let node = AsyncNodeAdapter::new(AsyncMotor(motor, name == "waits"));
         scheduler
             .node(name)

@@ -4,10 +4,10 @@
 use horus_testing as _;
 
 mod executors;
+mod motor;
 mod private;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -20,79 +20,15 @@ use horus_core::scheduler::{AsyncNode, AsyncNodeAdapter, TickFuture};
 use horus_core::scheduler::{
     Context, Hertz, Node, NodeResult, Scheduler, emergency_stop_publisher,
 };
+use motor::{Calls, Motor};
 use private::Private;
 
-/// The calls of nodes and actors: the name of each, the method, and the name of the thread.
-#[derive(Clone, Default)]
-struct Calls(Arc<Mutex<Vec<(String, &'static str, String)>>>);
-
-impl Calls {
-    fn note(&self, name: &str, call: &'static str) {
-        let thread = thread::current().name().unwrap_or_default().to_owned();
-        self.0.lock().unwrap().push((name.to_owned(), call, thread));
-    }
-
-    /// Returns the calls of the node or actor `name`, in their order.
-    fn of(&self, name: &str) -> Vec<&'static str> {
-        let all = self.0.lock().unwrap();
-        let own = all.iter().filter(|(caller, ..)| caller == name);
-        own.map(|(_, call, _)| *call).collect()
-    }
-
-    /// Returns the name of the thread of the first such call of the node or actor `name`.
-    fn thread_of(&self, name: &str, call: &str) -> Option<String> {
-        let all = self.0.lock().unwrap();
-        let mut own = all.iter().filter(|(caller, ..)| caller == name);
-        let found = own.find(|(_, called, _)| *called == call)?;
-        Some(found.2.clone())
-    }
-}
-
-/// A node or actor that notes its calls.
-struct Motor {
-    name: String,
-    calls: Calls,
-}
-
-impl Motor {
-    fn new(name: &str, calls: &Calls) -> Self {
-        Self {
-            name: name.to_owned(),
-            calls: calls.clone(),
-        }
-    }
-}
-
-impl Node for Motor {
-    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Ok(())
-    }
-
-    fn enter_safe_state(&mut self) {
-        self.calls.note(&self.name, "safe");
-    }
-
-    fn shutdown(&mut self) -> NodeResult {
-        self.calls.note(&self.name, "shutdown");
-        Ok(())
-    }
-}
-
-impl Actor for Motor {
-    type Message = ();
-
-    fn handle(&mut self, (): (), _: &mut ActorContext<'_, Self>) -> NodeResult {
-        Ok(())
-    }
-
-    fn enter_safe_state(&mut self) {
-        self.calls.note(&self.name, "safe");
-    }
-
-    fn shutdown(&mut self) -> NodeResult {
-        self.calls.note(&self.name, "shutdown");
-        Ok(())
-    }
+/// Returns the name of the thread of the first such call of the node or actor `name`.
+fn thread_of(calls: &Calls, name: &str, call: &str) -> Option<String> {
+    let all = calls.0.lock().unwrap();
+    let mut own = all.iter().filter(|(caller, ..)| caller == name);
+    let found = own.find(|(_, called, _)| *called == call)?;
+    Some(found.2.clone())
 }
 
 /// Adds a motor to each executor that has threads of its own, one that runs on the threads of a
@@ -154,7 +90,7 @@ fn assert_shut_down(names: &[String], calls: &Calls) {
     let here = thread::current().name().map(str::to_owned);
     for name in names {
         assert_eq!(calls.of(name), ["safe", "shutdown"], "{name}");
-        assert_ne!(calls.thread_of(name, "safe"), here, "{name}");
+        assert_ne!(thread_of(calls, name, "safe"), here, "{name}");
     }
 }
 

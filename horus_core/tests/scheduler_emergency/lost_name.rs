@@ -15,10 +15,7 @@ use super::{Calls, Motor};
 /// Makes a scheduler with a motor.
 fn scheduler_with_motor(private: &Private, recorded: &Recorded, calls: &Calls) -> Scheduler {
     let mut scheduler = recorded.scheduler(private);
-    let motor = Motor {
-        name: "motor".to_owned(),
-        calls: calls.clone(),
-    };
+    let motor = Motor::new("motor", calls);
     scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
     scheduler
 }

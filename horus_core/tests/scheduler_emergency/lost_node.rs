@@ -27,10 +27,7 @@ fn text_of_unsafe(recorded: &Recorded) -> String {
 fn a_node_that_was_lost_in_a_swap_does_not_count_as_safe() {
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let mut scheduler = recorded.scheduler(&private);
-    let motor = Motor {
-        name: "motor".to_owned(),
-        calls: calls.clone(),
-    };
+    let motor = Motor::new("motor", &calls);
     let node = scheduler.node("motor").rate(100.hz());
     let node = node.failure_policy(FailurePolicy::Ignore);
     node.build(motor).unwrap();
