@@ -56,6 +56,10 @@ pub(crate) struct WantedState {
     pub(crate) mode: NodeMode,
     /// True during an emergency stop: the node is in its safe state and does not tick.
     pub(crate) is_emergency: bool,
+    /// The number of emergency stops that have begun.
+    ///
+    /// WHY: the node's thread may see neither the end of one nor the start of the next.
+    emergency_stop_number: u64,
     /// The requested new rate; `None` if none was requested, or once the node's thread has taken
     /// it.
     pub(crate) tick_times: Option<TickTimes>,
@@ -64,6 +68,13 @@ pub(crate) struct WantedState {
     pub(crate) pending_swap: Option<PendingSwap>,
     /// True once the node was shut down or its run is over, so that nothing takes a swap any more.
     pub(crate) is_closed: bool,
+}
+
+impl WantedState {
+    /// Returns the number of the emergency stop that is engaged; `None` if none is.
+    pub(crate) fn emergency_stop(&self) -> Option<u64> {
+        self.is_emergency.then_some(self.emergency_stop_number)
+    }
 }
 
 /// The requested mode of a node: whether it runs.
@@ -116,7 +127,9 @@ impl Commands {
     /// thread would have to wake it with a system call.
     pub(crate) fn change_wanted_state<R>(&self, change: impl FnOnce(&mut WantedState) -> R) -> R {
         let mut wanted = self.lock();
+        let was_emergency = wanted.is_emergency;
         let answer = change(&mut wanted);
+        wanted.emergency_stop_number += u64::from(!was_emergency && wanted.is_emergency);
         // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
         // thread does not know yet.
         self.pending.set(COMMANDS_UNAPPLIED);
@@ -145,10 +158,9 @@ impl Commands {
         }
     }
 
-    /// Returns true if the node has to be in its safe state because of an emergency stop. Takes the
-    /// lock.
-    pub(crate) fn is_emergency_wanted(&self) -> bool {
-        self.lock().is_emergency
+    /// Returns the number of the emergency stop that is engaged; `None` if none is. Takes the lock.
+    pub(crate) fn emergency_stop(&self) -> Option<u64> {
+        self.lock().emergency_stop()
     }
 
     /// Records that nothing takes a swap of the node any more. Returns the swap that was not taken,

@@ -50,6 +50,8 @@ pub(crate) struct Runner {
     safe_state: SafeState,
     /// Number of ticks that had ended when `enter_safe_state` was last called.
     safe_state_ticks: u64,
+    /// The number of the last emergency stop for which the node entered its safe state.
+    emergency_stop_number: u64,
     tick: u64,
     tick_times: TickTimes,
     /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
@@ -150,6 +152,7 @@ impl Runner {
             blocked_by: BlockingCommands::default(),
             safe_state: SafeState::Unwanted,
             safe_state_ticks: 0,
+            emergency_stop_number: 0,
             tick: 0,
             tick_times,
             busy_until_ns: 0,
@@ -524,12 +527,12 @@ impl Runner {
         let look = commands.try_with_wanted_state(|wanted| {
             (
                 wanted.mode,
-                wanted.is_emergency,
+                wanted.emergency_stop(),
                 wanted.tick_times.take(),
                 wanted.pending_swap.take(),
             )
         });
-        let Some((mode, is_emergency, tick_times, pending_swap)) = look else {
+        let Some((mode, emergency_stop, tick_times, pending_swap)) = look else {
             return;
         };
         if let Some(tick_times) = tick_times {
@@ -539,6 +542,7 @@ impl Runner {
                 .record(self.tick, NodeEvent::RATE_CHANGED, tick_times.period_ns, "");
         }
         let is_paused = mode == NodeMode::Pause;
+        let is_emergency = emergency_stop.is_some();
         let before = std::mem::replace(
             &mut self.blocked_by,
             BlockingCommands {
@@ -553,23 +557,19 @@ impl Runner {
             // publishers, too.
             self.restart_timeouts(now_ns);
         }
-        if is_emergency {
-            self.enter_safe_state();
+        if let Some(number) = emergency_stop {
+            self.enter_safe_state_in_stop(number);
         } else {
             self.leave_safe_state();
             self.confirm_safe_state();
         }
         if is_paused != before.is_paused {
-            self.event_log.record(
-                self.tick,
-                if is_paused {
-                    NodeEvent::PAUSED
-                } else {
-                    NodeEvent::RESUMED
-                },
-                0,
-                "",
-            );
+            let kind = if is_paused {
+                NodeEvent::PAUSED
+            } else {
+                NodeEvent::RESUMED
+            };
+            self.event_log.record(self.tick, kind, 0, "");
         }
         self.publish_health();
         let is_stopped = mode == NodeMode::Stop && !self.is_shut_down();

@@ -58,6 +58,20 @@ impl Runner {
         }
     }
 
+    /// Makes the node enter its safe state for the emergency stop `number`, also if the node was
+    /// made to do so for an earlier one.
+    pub(super) fn enter_safe_state_in_stop(&mut self, number: u64) {
+        if std::mem::replace(&mut self.emergency_stop_number, number) != number
+            && self.plan.class == NodeClass::Actors
+        {
+            // WHY only a group: its actors have been running since the end of the earlier stop,
+            // while the node of the group may have seen neither that end nor this start. Any other
+            // node has not ticked.
+            self.safe_state = SafeState::Unwanted;
+        }
+        self.enter_safe_state();
+    }
+
     /// Returns true if the node has ticked since the last call of `enter_safe_state`.
     fn has_ticked_in_safe_state(&self) -> bool {
         // WHY not a group: its number of ticks is that of the messages that its actors handle.
@@ -127,10 +141,10 @@ impl Runner {
         if !self.is_emergency_stop_pending() {
             return self.confirm_safe_state();
         }
-        let is_emergency = !self.blocked_by.is_emergency;
-        self.blocked_by.is_emergency = is_emergency;
-        if is_emergency {
-            self.enter_safe_state();
+        let stop = self.commands.emergency_stop();
+        self.blocked_by.is_emergency = stop.is_some();
+        if let Some(number) = stop {
+            self.enter_safe_state_in_stop(number);
         } else {
             self.restart_timeouts(clock.now_ns());
             self.leave_safe_state();
@@ -144,7 +158,7 @@ impl Runner {
     /// method of the node.
     pub(crate) fn is_emergency_stop_pending(&self) -> bool {
         self.commands.are_pending()
-            && self.commands.is_emergency_wanted() != self.blocked_by.is_emergency
+            && self.commands.emergency_stop().is_some() != self.blocked_by.is_emergency
     }
 
     /// Applies an emergency stop to the node, or its end, and, if the run has failed, makes the
@@ -158,7 +172,7 @@ impl Runner {
         if !has_run_failed {
             return self.poll_emergency_stop(clock);
         }
-        let is_emergency = self.commands.are_pending() && self.commands.is_emergency_wanted();
+        let is_emergency = self.commands.are_pending() && self.commands.emergency_stop().is_some();
         let before = std::mem::replace(&mut self.blocked_by.is_emergency, is_emergency);
         self.enter_safe_state();
         if before != is_emergency {
@@ -171,7 +185,7 @@ impl Runner {
     ///
     /// WHY not `poll_commands`: other commands, such as a swap, have no effect at the end of a run.
     pub(crate) fn apply_emergency_stop_at_end(&mut self) {
-        if self.commands.is_emergency_wanted() {
+        if self.commands.emergency_stop().is_some() {
             self.blocked_by.is_emergency = true;
             self.enter_safe_state();
         }

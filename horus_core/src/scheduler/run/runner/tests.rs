@@ -559,3 +559,27 @@ fn a_node_that_is_shut_down_is_not_asked_any_more_whether_it_is_safe() {
     assert!(runner.is_shut_down());
     assert_eq!((asked.get(), runner.metrics.snapshot().panics), (4, 0));
 }
+
+/// The actors of a group run again as soon as an emergency stop ends, before the node that
+/// represents the group has seen this end.
+#[test]
+fn the_node_of_a_group_enters_its_safe_state_again_in_a_stop_that_follows_at_once() {
+    for (is_group, wanted) in [(true, 2), (false, 1)] {
+        let spec = NodeSpec {
+            name: "n".into(),
+            is_actors: is_group,
+            ..NodeSpec::default()
+        };
+        let (mut runner, commands, entered) = counting(spec);
+        let clock = Clock::simulated(0);
+        for is_emergency in [true, false, true] {
+            commands.change_wanted_state(|wanted| wanted.is_emergency = is_emergency);
+            if is_emergency {
+                runner.poll_commands(&clock, 0);
+                runner.poll_commands(&clock, 0);
+            }
+        }
+        assert_eq!(entered.get(), wanted, "a group: {is_group}");
+        assert!(runner.is_safe_in_emergency());
+    }
+}
