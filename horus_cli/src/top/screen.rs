@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::introspect::Inspector;
@@ -30,10 +32,15 @@ use crate::topic::observer::Observer;
 /// Maximum time until the program notices that it has received a signal.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
+/// Largest number of events of the terminal that wait until they are handled.
+const WAITING_EVENTS_MAX: usize = 64;
+
 /// A terminal in the mode that a full-screen program needs. When this value is dropped, the
 /// terminal is restored.
 struct Screen {
     terminal: DefaultTerminal,
+    /// The events of the terminal, such as keys.
+    events: Receiver<io::Result<Event>>,
     /// True from the receipt of SIGTSTP, which asks the process to stop, until the process is
     /// suspended.
     stops: Arc<AtomicBool>,
@@ -100,6 +107,7 @@ impl Screen {
         flag::register(SIGCONT, Arc::clone(&continues))?;
         Ok(Self {
             terminal: ratatui::try_init()?,
+            events: read_events()?,
             stops,
             continues,
         })
@@ -118,14 +126,18 @@ impl Screen {
             return Ok(Some(KeyRequest::Suspend));
         }
         if self.continues.swap(false, Ordering::Relaxed) {
-            self.terminal.clear()?;
+            // WHY not `clear`: it reads the position of the cursor, but another thread reads all
+            // that the terminal sends.
+            self.terminal = ratatui::try_init()?;
             return Ok(Some(KeyRequest::Nothing));
         }
         let left = due.saturating_duration_since(Instant::now());
-        if !event::poll(left.min(SIGNAL_PERIOD))? {
-            return Ok(None);
-        }
-        Ok(Some(match event::read()? {
+        let event = match self.events.recv_timeout(left.min(SIGNAL_PERIOD)) {
+            Ok(event) => event?,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        Ok(Some(match event {
             Event::Key(key) if key.kind == KeyEventKind::Press => top.handle_key(key),
             _ => KeyRequest::Nothing,
         }))
@@ -145,6 +157,26 @@ impl Drop for Screen {
         // WHY the error is ignored: a terminal that is gone needs nothing.
         let _ = ratatui::try_restore();
     }
+}
+
+/// Starts a thread that reads the events of the terminal, and returns the end of a channel that
+/// receives them. The thread runs until the process ends.
+///
+/// WHY a thread: the library that reads events never returns once the terminal was closed, and the
+/// command has to end then.
+fn read_events() -> io::Result<Receiver<io::Result<Event>>> {
+    let (sender, events) = sync_channel(WAITING_EVENTS_MAX);
+    let read = move || {
+        loop {
+            let event = event::read();
+            let is_last = event.is_err();
+            if sender.send(event).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("terminal".into()).spawn(read)?;
+    Ok(events)
 }
 
 fn terminal_failure(error: io::Error) -> Failure {

@@ -319,6 +319,30 @@ fn a_signal_gives_a_terminal_back() {
     tmux.until("the code is 0", |screen| screen.contains("\ncode 0"));
 }
 
+/// A window that is closed ends it, also if it was started by `nohup`, which ignores SIGHUP.
+#[test]
+fn a_closed_terminal_ends_it() {
+    for first in ["", "trap '' HUP;"] {
+        let robot = Robot::new();
+        let Some(tmux) = Tmux::start(&robot, 80, 24) else {
+            return;
+        };
+        tmux.until_it_has("shell$");
+        let horus = env!("CARGO_BIN_EXE_horus");
+        let dir = robot.dir().display().to_string();
+        let command = format!("exec {horus} --shm-dir {dir} top -i 0.1");
+        tmux.write(&format!("({first} echo $BASHPID > {dir}/pid; {command})"));
+        tmux.until_it_has("Topics: 0 of 0");
+        let pid = std::fs::read_to_string(robot.dir().join("pid")).unwrap();
+        let status = format!("/proc/{}/status", pid.trim());
+        drop(tmux);
+        until("it has ended", || {
+            let status = std::fs::read_to_string(&status);
+            status.map_or(true, |status| status.contains("State:\tZ"))
+        });
+    }
+}
+
 #[test]
 fn the_time_limit_ends_it_on_a_terminal() {
     let robot = Robot::new();
