@@ -44,6 +44,21 @@ pub(super) enum StartOrigin {
     Beginning,
 }
 
+/// The result of one look at a lane that a reader joins.
+struct JoinLook {
+    start: LaneStart,
+    /// The position after the newest message that the reader has seen before it chose the start.
+    head: u64,
+    /// The start of the session of the lane's live publisher, if there is one.
+    session: Option<u64>,
+    /// True if the publisher offers history.
+    has_history: bool,
+}
+
+/// Maximum number of looks at a lane that a reader joins. WHY more than two: each publisher that
+/// takes over the lane meanwhile makes one more necessary.
+const JOIN_LOOKS_MAX: u32 = 16;
+
 impl RawConsumer {
     /// Claims a reader slot, unless this reader is an observer, and starts to read every lane at
     /// the place that `origin` determines.
@@ -113,14 +128,43 @@ impl RawConsumer {
     /// Determines where this reader starts in a lane: at the head, or before it if the reader gets
     /// history. A gated reader publishes its cursor there. If `resumed` is true, it continues at
     /// the cursor of the reader that died.
+    ///
+    /// Looks again if messages were sent during the look that this reader would get as history if
+    /// it joined now: they are neither before the start that it has found, nor after it.
     fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
+        let mut look = self.look_for_start(lane, resumed)?;
+        for _ in 1..JOIN_LOOKS_MAX {
+            if look.start.position <= look.head
+                || !(look.has_history || self.live_session(lane)?.1 != look.session)
+            {
+                break;
+            }
+            look = self.look_for_start(lane, resumed)?;
+        }
+        Ok(look.start)
+    }
+
+    /// Returns the head of a lane, and the start of the session of its publisher, if that lives.
+    fn live_session(&self, lane: u32) -> Result<(u64, Option<u64>), OpenError> {
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        Ok(takeover::live_session(block, |owner| {
+            self.segment.is_dead(owner)
+        }))
+    }
+
+    /// Looks once at a lane, as [`Self::lane_start`] says.
+    fn look_for_start(&self, lane: u32, resumed: bool) -> Result<JoinLook, OpenError> {
         let Some(newest) = self.newest_extent(lane)? else {
             // WHY: if a publisher moves here, it has not shown its history yet.
-            return self.start_at_beginning(lane);
+            return Ok(JoinLook {
+                start: self.start_at_beginning(lane)?,
+                head: 0,
+                session: None,
+                has_history: false,
+            });
         };
         let block = self.segment.lane_block(lane, Access::Read)?;
-        let (mut head, session) =
-            takeover::live_session(block, |owner| self.segment.is_dead(owner));
+        let (mut head, session) = self.live_session(lane)?;
         // WHY no error: a lane that cannot be mapped is tried again.
         let newest = self.map_extent(newest).ok();
         let mut ended = None;
@@ -157,12 +201,24 @@ impl RawConsumer {
         });
         let back_to = first.map(|first| first.position);
         let mut position = back_to.unwrap_or(head);
+        let has_history = first.is_some() && history > 0;
+        let look_of = |start| JoinLook {
+            start,
+            head,
+            session,
+            has_history,
+        };
         if self.reading == ReadMode::Gated {
             let memory = self.lane_control(lane)?;
             let reader = self.progress.reader();
             if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
                 let number = lane::message_number_at(block, position);
-                return Ok(LaneStart { position, number });
+                let start = LaneStart { position, number };
+                // WHY this head: it continues there, whatever was sent meanwhile.
+                return Ok(JoinLook {
+                    head: position,
+                    ..look_of(start)
+                });
             }
             let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
             // WHY: the head at which the reader joins may be before the positions just passed.
@@ -174,19 +230,19 @@ impl RawConsumer {
         {
             let number = extent.base.number_at(position);
             let number = number.or_else(|| lane::message_number_at(block, position));
-            return Ok(LaneStart { position, number });
+            return Ok(look_of(LaneStart { position, number }));
         }
         if back_to.is_some_and(|back_to| back_to < head) {
             // WHY not always the number in the slot: the writer may have overwritten it, or this
             // reader may begin behind it.
             let known = first.filter(|first| first.position == position);
             let known = known.and_then(|first| first.number);
-            return Ok(LaneStart {
+            return Ok(look_of(LaneStart {
                 position,
                 number: known.or_else(|| lane::message_number_at(block, position)),
-            });
+            }));
         }
-        self.start_at_end(lane, ended)
+        self.start_at_end(lane, ended).map(look_of)
     }
 
     /// Returns the place at which a new reader begins, to receive the last `messages` messages in
