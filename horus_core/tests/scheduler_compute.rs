@@ -3,6 +3,10 @@
 
 use horus_testing as _;
 
+mod executors;
+#[path = "scheduler_compute/hanging.rs"]
+mod hanging;
+mod motor;
 mod private;
 
 use std::collections::HashSet;

@@ -289,6 +289,10 @@ impl Scheduler {
     /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. The number is
     /// limited to the range from 1 to the number of these nodes. Default: one less than the number
     /// of CPUs.
+    ///
+    /// As many nodes tick at the same time, except those that hang: after 100 ms in a stuck tick,
+    /// another thread is started for the other nodes. See
+    /// [`watchdog`](NodeBuilder::watchdog).
     pub const fn compute_threads(&mut self, threads: usize) {
         self.compute_threads = Some(threads);
     }

@@ -147,6 +147,8 @@ impl Running {
             is_stop_sent: false,
             emergency_stop_ns: 0,
             unchecked_stop_ns: None,
+            safety_demanded_ns: None,
+            lacks_compute_thread: false,
             safe_state_wait_left: Duration::ZERO,
         };
         supervisor.record_start();

@@ -2,12 +2,14 @@
 //! and which nodes there are.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
+use std::{fmt, io};
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::sync::Word;
 
+use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::report::{NodeReport, StopReason};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -31,12 +33,39 @@ pub(crate) struct RunState {
     entering_safe_state: AtomicU64,
     changed: Condvar,
     node_entries: Mutex<Vec<NodeEntry>>,
+    /// The pool of threads that runs the compute nodes; empty if there is none. WHY weak: a node in
+    /// it may hold a handle, and so this state.
+    compute_pool: OnceLock<Weak<dyn ThreadPool>>,
     /// The names of nodes whose last tick has not ended. The supervisor takes them from this list,
     /// and calls the safe-state callbacks of these nodes.
     left_behind: Mutex<Vec<String>>,
     /// The progress of the last look for an emergency stop: 0 before it is requested,
     /// [`LAST_LOOK_REQUESTED`], then [`LAST_LOOK_DONE`].
     last_look: AtomicU64,
+}
+
+/// A pool of threads. Its threads may all hang in nodes, while other nodes wait for them.
+pub(crate) trait ThreadPool: fmt::Debug + Send + Sync {
+    /// Starts another thread if no thread is free and nodes must not wait for one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system cannot create the thread.
+    fn add_thread_if_blocked(
+        self: Arc<Self>,
+        check: &PoolCheck<'_>,
+        shared: &Arc<RunState>,
+    ) -> io::Result<()>;
+}
+
+/// The facts that the supervisor passes to the check of a pool of threads.
+pub(crate) struct PoolCheck<'a> {
+    /// Returns true if the node with these metrics hangs in a tick, so that its thread is lost for
+    /// other nodes.
+    pub(crate) hangs: &'a dyn Fn(&Arc<LiveMetrics>) -> bool,
+    /// True if the nodes should be in their safe state by now.
+    pub(crate) demands_safety: bool,
+    pub(crate) has_run_failed: bool,
 }
 
 /// The value of `last_look` after the thread that ends the run has requested the look.
@@ -280,6 +309,19 @@ impl RunState {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Makes the supervisor check `pool`. Only the first call has an effect.
+    pub(crate) fn set_compute_pool(&self, pool: Weak<dyn ThreadPool>) {
+        // WHY ignored: a run has one such pool.
+        let _ = self.compute_pool.set(pool);
+    }
+
+    /// Starts another thread for the compute nodes, if [`ThreadPool::add_thread_if_blocked`] finds
+    /// that they need one. Returns its error.
+    pub(crate) fn check_compute_pool(self: &Arc<Self>, check: &PoolCheck<'_>) -> io::Result<()> {
+        let pool = self.compute_pool.get().and_then(Weak::upgrade);
+        pool.map_or(Ok(()), |pool| pool.add_thread_if_blocked(check, self))
     }
 
     /// Adds the name of a node whose last tick has not ended. The supervisor then calls the node's

@@ -18,7 +18,7 @@ use crate::scheduler::remote::scheduler_endpoints::SchedulerEndpoints;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::event_limit::with_left_out;
 use crate::scheduler::run::handle::Handle;
-use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::run_state::{PoolCheck, RunState};
 use crate::scheduler::watch::emergency_text::emergency_stop_text;
 use crate::scheduler::watch::event_printer::print_unless_ok;
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
@@ -44,6 +44,9 @@ const TOPICS_CHECK_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits in one check of the nodes for the results of
 /// safe-state callbacks that run on other threads. Then it watches the other nodes again.
 const SAFE_STATE_RESULT_WAIT_MAX: Duration = Duration::from_millis(20);
+/// The time, in nanoseconds, that the threads of a pool get to make its nodes safe, before another
+/// thread is started if none of them is free.
+const POOL_SAFETY_NS_MAX: u64 = 20_000_000;
 /// The time between two attempts to open a lost topic again, in nanoseconds.
 const REOPEN_PERIOD_NS: u64 = 100_000_000;
 /// The largest number of commands or events that the supervisor handles between two checks of the
@@ -80,6 +83,11 @@ pub(crate) struct Supervisor {
     /// The time at which the present emergency stop began, in nanoseconds, until the supervisor has
     /// checked that all nodes have entered their safe state; `None` otherwise.
     pub(crate) unchecked_stop_ns: Option<u64>,
+    /// The time from which on nodes have to be in their safe state, because of an emergency stop or
+    /// a failed run, in nanoseconds; `None` if they need not.
+    pub(crate) safety_demanded_ns: Option<u64>,
+    /// True if the last attempt to start another thread for compute nodes has failed.
+    pub(crate) lacks_compute_thread: bool,
     /// The time for which the supervisor may still wait for results of safe-state callbacks, until
     /// it has checked the nodes again.
     pub(crate) safe_state_wait_left: Duration,
@@ -131,6 +139,7 @@ impl Supervisor {
             if is_last_look {
                 self.shared.end_last_look();
             }
+            self.check_compute_pool(now_ns);
             self.check_safe_states(now_ns);
             self.check_groups(now_ns);
             self.poll_commands(now_ns);
@@ -240,6 +249,32 @@ impl Supervisor {
                     self.shared.stop(StopReason::Node { name, error });
                 }
             }
+        }
+    }
+
+    /// Starts another thread for compute nodes if none of theirs is free, because nodes hang, or
+    /// because other nodes have to be made safe. Records an event if that fails.
+    fn check_compute_pool(&mut self, now_ns: u64) {
+        // WHY: from then on, the thread that ends the run makes the nodes safe that wait.
+        if self.shared.is_shutting_down() {
+            return;
+        }
+        let has_run_failed = self.shared.is_stopping() && self.shared.has_failed();
+        let demanded_ns = self.safety_demanded_ns.unwrap_or(now_ns);
+        let is_demanded = self.is_emergency || has_run_failed;
+        self.safety_demanded_ns = is_demanded.then_some(demanded_ns);
+        let check = PoolCheck {
+            hangs: &|metrics| self.nodes.iter().any(|node| node.hangs(metrics)),
+            demands_safety: now_ns.saturating_sub(demanded_ns) >= POOL_SAFETY_NS_MAX,
+            has_run_failed,
+        };
+        let outcome = self.shared.check_compute_pool(&check);
+        let lacked = std::mem::replace(&mut self.lacks_compute_thread, outcome.is_err());
+        if let Err(error) = outcome
+            && !lacked
+        {
+            let text = format!("compute nodes wait, because no thread can be started: {error}");
+            self.record_event(NodeEvent::FAILED, "", 0, &text);
         }
     }
 

@@ -32,6 +32,10 @@ const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
 /// (SIGSTOP, a debugger, a frozen container), the tick could not end either.
 const WATCHED_NS_PER_CHECK_MAX: u64 = 50_000_000;
 
+/// The shortest duration of a stuck tick, in nanoseconds, after which its thread counts as lost for
+/// other nodes. WHY not at once: a busy machine may delay a tick beyond a short limit.
+const LOST_THREAD_NS_MIN: u64 = 100_000_000;
+
 /// The time, in nanoseconds, that a panic hook gets after its tick has exceeded the limit. If the
 /// hook still runs then, the safe-state callback is called. WHY: printing a backtrace takes less
 /// time than this, and a hook that writes to a full pipe may block forever.
@@ -261,6 +265,15 @@ impl WatchedNode {
     fn recovered(&mut self, busy_ns: u64) -> Option<TickFinding> {
         let is_recorded = self.stuck_events.end();
         is_recorded.then_some(TickFinding::Recovered { busy_ns })
+    }
+
+    /// Returns true if the node has these metrics, and hangs in a tick: the tick was stuck at the
+    /// last check, has lasted 100 ms at least, and has not ended.
+    pub(super) fn hangs(&self, metrics: &Arc<LiveMetrics>) -> bool {
+        let is_long = |busy_ns| busy_ns >= LOST_THREAD_NS_MIN;
+        Arc::ptr_eq(&self.metrics, metrics)
+            && self.stuck_ns.is_some_and(is_long)
+            && self.metrics.tick_began_ns() == self.watched_tick_ns
     }
 
     /// Returns true if this node represents a group of actors.

@@ -11,7 +11,7 @@ use horus_shm::clock::Clock;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::panics::ThreadNodesGuard;
-use crate::scheduler::run::run_state::{RunState, SAFETY_POLL_PERIOD};
+use crate::scheduler::run::run_state::{PoolCheck, RunState, SAFETY_POLL_PERIOD, ThreadPool};
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::thread::{NodeReportSource, RunThread, WaitTime, spawn_thread};
@@ -92,6 +92,9 @@ const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 struct SharedJobQueue {
     queue: Mutex<JobQueue>,
     changed: Condvar,
+    /// The threads of the pool, also those that were started during the run.
+    threads: Mutex<Vec<RunThread<()>>>,
+    clock: Clock,
 }
 
 /// The nodes of a thread pool: those that wait until they are due, and those that threads run at
@@ -99,8 +102,12 @@ struct SharedJobQueue {
 #[derive(Debug, Default)]
 struct JobQueue {
     jobs: BinaryHeap<Reverse<ComputeJob>>,
-    /// The nodes that are in a tick at present, and so are not in the queue.
-    running: Vec<Arc<NodeReportSource>>,
+    /// The nodes that do not tick any more, because the run stops. Their order does not matter.
+    ended: Vec<ComputeJob>,
+    /// The nodes that threads run at present, and so are not in the queue.
+    running: Vec<RunningJob>,
+    /// The largest number of nodes that tick at the same time, except those that hang.
+    ticks_max: usize,
     /// The due time until which one thread sleeps, in nanoseconds; `None` if no thread sleeps until
     /// a due time. All other threads sleep until they are notified. WHY only one thread: otherwise
     /// all threads would wake for the same node.
@@ -108,6 +115,57 @@ struct JobQueue {
     /// The time, in nanoseconds, at which a thread has to check for pending commands again.
     next_poll_ns: u64,
     is_over: bool,
+}
+
+/// A node that a thread of the pool runs at present.
+#[derive(Debug)]
+struct RunningJob {
+    member: Arc<NodeReportSource>,
+    /// True in a turn of the node, and false while the thread only applies commands to it.
+    is_turn: bool,
+    /// True if the tick has lasted so long that another thread takes the place of this one.
+    hangs: bool,
+}
+
+impl JobQueue {
+    /// Records that the calling thread runs the node of `job`.
+    fn mark_running(&mut self, job: &ComputeJob, is_turn: bool) {
+        self.running.push(RunningJob {
+            member: Arc::clone(&job.member),
+            is_turn,
+            hangs: false,
+        });
+    }
+
+    /// Returns true if another node is allowed to tick. If no thread was started during the run,
+    /// this is so whenever a thread is free.
+    fn may_tick(&self) -> bool {
+        let ticks = |one: &&RunningJob| one.is_turn && !one.hangs;
+        self.running.iter().filter(ticks).count() < self.ticks_max
+    }
+
+    /// Marks the nodes that hang according to `check`. Returns true if this has marked a node.
+    fn mark_hanging(&mut self, check: &PoolCheck<'_>) -> bool {
+        let mut is_changed = false;
+        for one in self.running.iter_mut().filter(|one| !one.hangs) {
+            one.hangs = one.is_turn && (check.hangs)(one.member.metrics());
+            is_changed |= one.hangs;
+        }
+        is_changed
+    }
+
+    /// Returns true if none of the `threads` threads of the pool is free, and other nodes must not
+    /// wait for that: too many of these threads hang, or a node has to be made safe.
+    fn lacks_thread(&self, threads: usize, check: &PoolCheck<'_>) -> bool {
+        if self.is_over || self.running.len() < threads {
+            return false;
+        }
+        let hanging = self.running.iter().filter(|one| one.hangs).count();
+        let waiting = || self.jobs.iter().map(|Reverse(job)| job).chain(&self.ended);
+        let is_unsafe = |job: &ComputeJob| job.runner.needs_safety_work(check.has_run_failed);
+        (threads < self.ticks_max + hanging && waiting().next().is_some())
+            || (check.demands_safety && waiting().any(is_unsafe))
+    }
 }
 
 impl SharedJobQueue {
@@ -124,10 +182,20 @@ impl SharedJobQueue {
             if now_ns >= queue.next_poll_ns {
                 queue = self.poll_commands(queue, clock, now_ns);
             }
-            match queue.jobs.peek().map(|Reverse(job)| job.timeline.due_ns()) {
+            let may_tick = queue.may_tick();
+            // WHY `u64::MAX`: a thread more than needed only applies commands, and lets the others
+            // sleep until a due time.
+            let due_ns = |job: &ComputeJob| {
+                if may_tick {
+                    job.timeline.due_ns()
+                } else {
+                    u64::MAX
+                }
+            };
+            match queue.jobs.peek().map(|Reverse(job)| due_ns(job)) {
                 Some(due_ns) if due_ns <= now_ns => {
                     let Reverse(job) = queue.jobs.pop()?;
-                    queue.running.push(Arc::clone(&job.member));
+                    queue.mark_running(&job, true);
                     self.wake_other_thread(&queue);
                     return Some((job, now_ns));
                 }
@@ -162,8 +230,10 @@ impl SharedJobQueue {
         now_ns: u64,
     ) -> MutexGuard<'a, JobQueue> {
         let next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
+        let may_tick = queue.may_tick();
         let is_meant = |Reverse(job): &Reverse<ComputeJob>| {
-            job.timeline.due_ns() > next_poll_ns && job.needs_poll(now_ns)
+            let is_due_soon = may_tick && job.timeline.due_ns() <= next_poll_ns;
+            !is_due_soon && job.needs_poll(now_ns)
         };
         if !queue.jobs.iter().any(is_meant) {
             queue.next_poll_ns = next_poll_ns;
@@ -176,7 +246,7 @@ impl SharedJobQueue {
         let Some(Reverse(mut job)) = meant else {
             return queue;
         };
-        queue.running.push(Arc::clone(&job.member));
+        queue.mark_running(&job, false);
         self.wake_other_thread(&queue);
         drop(queue);
         job.runner.poll_commands(clock, now_ns);
@@ -205,7 +275,7 @@ impl SharedJobQueue {
         if let Some(index) = queue
             .running
             .iter()
-            .position(|member| Arc::ptr_eq(member, &job.member))
+            .position(|one| Arc::ptr_eq(&one.member, &job.member))
         {
             queue.running.swap_remove(index);
         }
@@ -244,7 +314,7 @@ impl SharedJobQueue {
         self.changed.notify_all();
         loop {
             let begin_ns = clock.resync();
-            while let Some(mut job) = self.take_unsafe_job(begin_ns) {
+            while let Some(mut job) = self.take_unsafe_job(begin_ns, shared.has_failed()) {
                 shared.keep_node_safe(&mut job.runner, clock);
                 drop(self.put_back_job(job));
             }
@@ -254,28 +324,69 @@ impl SharedJobQueue {
         }
     }
 
-    /// Takes a node that was not polled at `now_ns` or later; `None` if there is none. Sets the
-    /// time at which it was polled.
-    fn take_unsafe_job(&self, now_ns: u64) -> Option<ComputeJob> {
+    /// Takes a node that is not safe and was not polled at `now_ns` or later; `None` if there is
+    /// none. Sets the time at which it was polled.
+    fn take_unsafe_job(&self, now_ns: u64, has_run_failed: bool) -> Option<ComputeJob> {
         let mut queue = self.lock();
-        let mut jobs = std::mem::take(&mut queue.jobs).into_vec();
-        let index = jobs.iter().position(|Reverse(job)| job.polled_ns < now_ns);
-        let job = index.map(|index| jobs.swap_remove(index));
-        queue.jobs = jobs.into();
-        let Reverse(mut job) = job?;
+        let JobQueue { jobs, ended, .. } = &mut *queue;
+        // WHY: the queue cannot give up a node in its middle without being sorted anew.
+        ended.extend(jobs.drain().map(|Reverse(job)| job));
+        let is_meant = |job: &ComputeJob| {
+            job.polled_ns < now_ns && job.runner.needs_safety_work(has_run_failed)
+        };
+        let index = ended.iter().position(is_meant)?;
+        let mut job = ended.swap_remove(index);
         job.polled_ns = now_ns;
-        queue.running.push(Arc::clone(&job.member));
+        queue.mark_running(&job, false);
         Some(job)
+    }
+
+    /// Starts a thread of the pool, and adds it to `threads`.
+    fn start_thread(
+        self: &Arc<Self>,
+        threads: &mut Vec<RunThread<()>>,
+        shared: &Arc<RunState>,
+    ) -> io::Result<()> {
+        let (queue, shared, mut clock) = (Arc::clone(self), Arc::clone(shared), self.clock.clone());
+        let work = move || queue.run_thread(&mut clock, &shared);
+        threads.push(spawn_thread(&format!("compute {}", threads.len()), work)?);
+        Ok(())
+    }
+
+    fn lock_threads(&self) -> MutexGuard<'_, Vec<RunThread<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ThreadPool for SharedJobQueue {
+    fn add_thread_if_blocked(
+        self: Arc<Self>,
+        check: &PoolCheck<'_>,
+        shared: &Arc<RunState>,
+    ) -> io::Result<()> {
+        // WHY locked until the thread has started: the end of the run must find it in the list.
+        let mut threads = self.lock_threads();
+        let mut queue = self.lock();
+        let is_changed = queue.mark_hanging(check);
+        let lacks_thread = queue.lacks_thread(threads.len(), check);
+        drop(queue);
+        if is_changed {
+            // WHY: a thread that was started earlier may tick now.
+            self.changed.notify_all();
+        }
+        if lacks_thread {
+            self.start_thread(&mut threads, shared)?;
+        }
+        Ok(())
     }
 }
 
 /// A pool of threads that run compute nodes. A free thread takes the node that is due first. Only
 /// one thread at a time runs the same node. A long tick does not delay other nodes, as long as
-/// another thread is free.
+/// another thread is free. If none is, because nodes hang, the supervisor starts another one.
 #[derive(Debug)]
 pub(crate) struct ComputePool {
     shared_queue: Arc<SharedJobQueue>,
-    threads: Vec<RunThread<()>>,
 }
 
 impl ComputePool {
@@ -294,24 +405,24 @@ impl ComputePool {
         let shared_queue = Arc::new(SharedJobQueue {
             queue: Mutex::default(),
             changed: Condvar::new(),
+            threads: Mutex::new(Vec::with_capacity(threads)),
+            clock: clock.clone(),
         });
-        let mut pool = Self {
+        shared_queue.lock().ticks_max = threads;
+        let pool = Self {
             shared_queue: Arc::clone(&shared_queue),
-            threads: Vec::with_capacity(threads),
         };
-        for index in 0..threads {
-            let shared_queue = Arc::clone(&shared_queue);
-            let shared = Arc::clone(shared);
-            let mut clock = clock.clone();
-            let work = move || shared_queue.run_thread(&mut clock, &shared);
-            match spawn_thread(&format!("compute {index}"), work) {
-                Ok(thread) => pool.threads.push(thread),
-                Err(error) => {
-                    pool.end_threads();
-                    return Err(error);
-                }
+        let mut started = shared_queue.lock_threads();
+        for _ in 0..threads {
+            if let Err(error) = shared_queue.start_thread(&mut started, shared) {
+                drop(started);
+                pool.end_threads();
+                return Err(error);
             }
         }
+        drop(started);
+        let watched: Arc<dyn ThreadPool> = Arc::<SharedJobQueue>::clone(&shared_queue);
+        shared.set_compute_pool(Arc::downgrade(&watched));
         shared_queue.lock().jobs.extend(jobs.drain(..).map(Reverse));
         shared_queue.changed.notify_all();
         Ok(pool)
@@ -328,29 +439,70 @@ impl ComputePool {
     /// threads of the latter keep running.
     pub(crate) fn finish(self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
         self.end_threads();
-        for thread in self.threads {
+        let threads = std::mem::take(&mut *self.shared_queue.lock_threads());
+        for thread in threads {
             thread.join(time);
         }
         let mut queue = self.shared_queue.lock();
-        let runners = queue
-            .jobs
-            .drain()
-            .map(|Reverse(job)| job.into_runner())
-            .collect();
-        (
-            runners,
-            queue
-                .running
-                .iter()
-                .map(|member| member.hanging_node_report())
-                .collect(),
-        )
+        let JobQueue {
+            jobs,
+            ended,
+            running,
+            ..
+        } = &mut *queue;
+        let waiting = jobs.drain().map(|Reverse(job)| job);
+        let runners = waiting.chain(ended.drain(..)).map(ComputeJob::into_runner);
+        let hanging = running.iter().map(|one| one.member.hanging_node_report());
+        (runners.collect(), hanging.collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::api::context::Context;
+    use crate::scheduler::api::plan::NodeSpec;
+    use crate::scheduler::api::rate::Hertz;
+    use crate::scheduler::run::node_entry::NodeEntry;
+
+    /// Returns a queue with one node, which is initialised.
+    fn queue_with_a_node(clock: &Clock) -> SharedJobQueue {
+        let spec = NodeSpec {
+            name: "n".into(),
+            ..NodeSpec::default()
+        };
+        let entry = NodeEntry {
+            spec: spec.clone(),
+            commands: Arc::default(),
+            metrics: Arc::default(),
+        };
+        let node = Box::new(|_: &mut Context<'_>| ());
+        let mut runner = Runner::new(node, spec.into_plan(1).unwrap(), &entry);
+        runner.init_at_start(clock);
+        let job = ComputeJob::new(runner, Timeline::new(0, 100.hz()));
+        let queue = SharedJobQueue {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            threads: Mutex::default(),
+            clock: clock.clone(),
+        };
+        drop(queue.put_back_job(job));
+        queue
+    }
+
+    /// Every 20 ms, each thread of the pool looks for nodes that are not safe. There may be
+    /// thousands that are.
+    #[test]
+    fn a_node_that_is_safe_is_not_taken_after_a_stop() {
+        let clock = Clock::simulated(0);
+        let queue = queue_with_a_node(&clock);
+        assert!(queue.take_unsafe_job(1, false).is_none(), "a good end");
+        let mut job = queue.take_unsafe_job(2, true).expect("the run has failed");
+        job.runner.keep_safe_after_last_tick(true, &clock);
+        drop(queue.put_back_job(job));
+        assert!(queue.take_unsafe_job(3, true).is_none(), "it is safe");
+        assert_eq!(queue.lock().ended.len(), 1);
+    }
 
     #[test]
     fn one_cpu_is_left_to_other_threads_and_no_thread_is_idle() {

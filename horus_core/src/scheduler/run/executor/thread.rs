@@ -107,6 +107,11 @@ impl NodeReportSource {
         }
     }
 
+    /// Returns the metrics of the node.
+    pub(crate) const fn metrics(&self) -> &Arc<LiveMetrics> {
+        &self.metrics
+    }
+
     /// Returns the node's position in the order in which the nodes were started.
     #[cfg(feature = "async-io")]
     pub(crate) const fn position(&self) -> usize {

@@ -180,6 +180,16 @@ impl Runner {
         }
     }
 
+    /// Returns true if a call of [`Self::keep_safe_after_last_tick`] would call the node, or change
+    /// its health. During the run, returns true if an emergency stop, or its end, was not applied
+    /// yet, or if the node has not reached its safe state.
+    pub(crate) fn needs_safety_work(&self, has_run_failed: bool) -> bool {
+        let is_made_safe = self.safe_state.is_wanted() && !self.has_ticked_in_safe_state();
+        self.is_entering_safe_state()
+            || self.is_emergency_stop_pending()
+            || (has_run_failed && self.is_initialised() && !is_made_safe)
+    }
+
     /// Makes the node enter its safe state if an emergency stop is engaged. Called when the node's
     /// thread has ended, so that nothing applies commands any more.
     ///
