@@ -22,6 +22,45 @@ fn text_of_unsafe(recorded: &Recorded) -> String {
     event.text.as_str().to_owned()
 }
 
+/// A node that cannot be initialised.
+struct Broken;
+
+impl Node for Broken {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Err("on purpose".into())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
+/// The nodes of the main thread are in their safe state, although the stop comes when nothing
+/// applies commands to them any more.
+#[test]
+fn an_emergency_stop_after_a_failed_start_finds_all_nodes_safe() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let motor = Motor::new("main", &calls);
+    scheduler.node("main").build(motor).unwrap();
+    scheduler.node("broken").order(1).build(Broken).unwrap();
+    let running = scheduler.start().unwrap();
+    until("it is safe", || calls.of("main") == ["safe"]);
+    engage(&private);
+    until("it is applied", || {
+        recorded.count("", NodeEvent::EMERGENCY_STOP) > 0
+    });
+    thread::sleep(Duration::from_millis(300));
+    running.finish().unwrap_err();
+    assert_eq!(
+        recorded.count("", NodeEvent::FAILED),
+        0,
+        "{:?}",
+        recorded.all()
+    );
+    assert_eq!(calls.of("main"), ["safe", "shutdown"]);
+}
+
 /// The function of the swap panics, so that the node is dropped. Nothing has made it safe.
 #[test]
 fn a_node_that_was_lost_in_a_swap_does_not_count_as_safe() {

@@ -286,7 +286,7 @@ impl Workers {
         }
         // WHY now: the end waits for ticks of other threads.
         let runners = self.main.iter_mut().rev();
-        runners.for_each(Runner::enter_safe_state);
+        runners.for_each(Runner::enter_last_safe_state);
     }
 
     /// Makes the actors of the main thread's groups enter their safe state. Called in an emergency

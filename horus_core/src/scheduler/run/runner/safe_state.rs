@@ -180,6 +180,17 @@ impl Runner {
         }
     }
 
+    /// Makes the node enter its safe state because the run has failed. The node then stays there
+    /// as in an emergency stop, until it is shut down. Called when the node does not tick any more.
+    ///
+    /// WHY as in an emergency stop: one that is engaged later finds that nothing is left to do,
+    /// although nothing applies commands to the node any more.
+    pub(crate) fn enter_last_safe_state(&mut self) {
+        self.blocked_by.is_emergency = true;
+        self.enter_safe_state();
+        self.publish_health();
+    }
+
     /// Returns true if a call of [`Self::keep_safe_after_last_tick`] would call the node, or change
     /// its health. During the run, returns true if an emergency stop, or its end, was not applied
     /// yet, or if the node has not reached its safe state.
