@@ -167,7 +167,12 @@ impl Node for GroupNode {
         if !is_end && !self.group.emergency_stop.is_engaged() {
             return;
         }
-        self.group.emergency_stop.set_failing(true);
+        if self.shared.has_failed() {
+            // WHY: the end of an emergency stop must not make a failed run a good one.
+            self.group.emergency_stop.set_run_failed();
+        } else {
+            self.group.emergency_stop.set_failing(true);
+        }
         // WHY not if its threads run: in an emergency stop, they make the actors safe.
         if self.group.are_threads_running() {
             return;
@@ -215,5 +220,20 @@ mod tests {
         shared.stop(StopReason::Requested);
         node.enter_safe_state();
         assert!(group.emergency_stop.is_engaged());
+    }
+
+    /// The run fails because of a tick that does not end, after all commands were applied.
+    #[test]
+    fn the_end_of_an_emergency_stop_does_not_release_a_failed_run() {
+        let group = ActorGroup::new("fleet", 0, GroupSettings::default());
+        let shared = Arc::<RunState>::default();
+        let mut node = GroupNode::new(&group, &shared);
+        shared.stop(StopReason::Node {
+            name: "hangs".to_owned(),
+            error: "a tick does not end".to_owned(),
+        });
+        node.enter_safe_state();
+        group.set_pause_and_emergency(false, false);
+        assert!(group.emergency_stop.is_safe_state_wanted());
     }
 }
