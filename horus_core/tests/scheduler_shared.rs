@@ -498,6 +498,30 @@ fn a_group_has_to_be_there() {
 }
 
 /// Commands to a node on the threads of a group are applied also during an emergency stop.
+/// Commands and stops wake the actor of a node, and are no messages that nobody handles.
+#[test]
+fn the_end_of_a_run_leaves_no_message_of_a_node_undelivered() {
+    let (mut scheduler, private) = Private::alone();
+    let group = scheduler.actors("group").threads(2).build().unwrap();
+    let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+    let node = scheduler.node("shared").on(&commands);
+    let tick = move |_: &mut Context<'_>| _ = commands.recv();
+    node.on_group_threads("group").build(tick).unwrap();
+    let running = scheduler.start().unwrap();
+    let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+    publisher.send(message(0)).unwrap();
+    let handle = running.handle();
+    until("it ticks", || ticks(&handle, "shared") == 1);
+    handle.pause("shared").unwrap();
+    until("it is paused", || {
+        handle.metrics("shared").unwrap().health == Health::Paused
+    });
+    publisher.send(message(1)).unwrap();
+    handle.stop();
+    running.finish().unwrap();
+    assert_eq!(group.counters().undelivered, 0);
+}
+
 #[test]
 fn a_node_is_paused_and_stopped_in_an_emergency_stop() {
     let private = Private::new();

@@ -533,6 +533,10 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             extras.children.end_and_forget_all();
             extras.own = None;
         }
+        if A::APPLIES_COMMANDS {
+            // WHY: its messages only wake it.
+            end.undelivered = 0;
+        }
         if self.number != NO_MEMBER_NUMBER {
             group.remove_member(self.number, &end);
         }

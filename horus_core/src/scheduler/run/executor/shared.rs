@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use horus_shm::Watch;
@@ -106,6 +106,7 @@ impl SharedNodes {
         commands.set_listener(NodeWaker {
             group: waker_group,
             address: address.clone(),
+            shared: Arc::downgrade(shared),
         });
         // WHY: a command may have come before.
         commands.wake();
@@ -145,12 +146,17 @@ impl SharedNodes {
 struct NodeWaker {
     group: Arc<ActorGroup>,
     address: Address<()>,
+    /// WHY weak: the run owns the commands, which own this.
+    shared: Weak<RunState>,
 }
 
 impl CommandListener for NodeWaker {
     fn wake(&self) {
-        // WHY ignored: the actor keeps one wake, or the node is stopped.
-        let _ = self.address.tell(());
+        // WHY not from the stop on: the actor handles no message any more.
+        if self.shared.upgrade().is_some_and(|run| !run.is_stopping()) {
+            // WHY ignored: the actor keeps one wake, or the node is stopped.
+            let _ = self.address.tell(());
+        }
         // WHY: in an emergency stop, the actor is held, and the message does not wake it.
         self.group.emergency_stop.revisit_held_actors();
     }
