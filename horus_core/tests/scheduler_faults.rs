@@ -4,6 +4,8 @@
 use horus_testing as _;
 
 mod executors;
+#[path = "scheduler_faults/limited.rs"]
+mod limited;
 mod noise;
 mod private;
 

@@ -6,8 +6,6 @@ mod actors;
 #[path = "scheduler_processes/emergency.rs"]
 mod emergency;
 mod noise;
-#[path = "scheduler_processes/numbered_error.rs"]
-mod numbered_error;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,12 +21,11 @@ use horus_core::message::{
 };
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Node, NodeResult, Rate, RemoteError, RemoteScheduler,
+    Context, FailurePolicy, Handle, Hertz, Node, NodeResult, Rate, RemoteError, RemoteScheduler,
     SchedulerInfo, black_box, schedulers,
 };
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 use noise::rounds;
-use numbered_error::NumberedError;
 use tempfile::TempDir;
 
 const FAULTY: [&str; 6] = ["clocked", "first", "second", "woken", "pooled", "main"];
@@ -142,52 +139,56 @@ fn is_halted(info: &SchedulerInfo) -> bool {
 
 // The black box.
 
-/// Fails in every tick, or in every tick with a message if it has an input, and reports that
-/// before. Then the drop of its error panics, because the black box leaves out failures that
-/// repeat.
+/// Requests in every tick a swap that fails before its next tick, and reports that before. WHY a
+/// swap: the black box leaves out most events of other failures that repeat.
 struct Faulty {
     name: &'static str,
-    failures: u64,
+    handle: Handle,
     work: Option<Publisher<CmdVel>>,
     input: Option<Subscriber<CmdVel>>,
 }
 
 impl Faulty {
-    const fn new(name: &'static str) -> Self {
+    const fn new(name: &'static str, handle: Handle) -> Self {
         Self {
             name,
-            failures: 0,
+            handle,
             work: None,
             input: None,
         }
     }
 }
 
-impl Node for Faulty {
+/// A node of another type, from which no swap can make anything.
+struct Other;
+
+impl Node for Other {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
+impl Node for Faulty {
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         if let Some(work) = &mut self.work {
             work.send(CmdVel::new(0.0, 0.0))?;
         }
-        if self
-            .input
-            .as_mut()
-            .is_some_and(|input| input.recv().is_none())
-        {
-            return Ok(());
+        if let Some(input) = &mut self.input {
+            let _ = input.recv();
         }
-        let number = self.failures;
-        self.failures += 1;
-        say(format_args!("{} {number}", self.name));
-        Err(NumberedError(number).into())
+        say(format_args!("{} {}", self.name, context.tick()));
+        let same = |other: Other| other;
+        self.handle.swap_with(self.name, same, same)?;
+        Ok(())
     }
 }
 
 fn faulty(dir: &Path) {
     let mut scheduler = arm(dir);
     let namespace = namespace_in(dir);
-    let ignore = FailurePolicy::Ignore;
+    let handle = scheduler.handle();
     let mut add = |name, rate: Rate, chain: Option<&str>| {
-        let node = scheduler.node(name).rate(rate).failure_policy(ignore);
+        let node = scheduler.node(name).rate(rate);
         let node = if name == "pooled" {
             node.compute()
         } else {
@@ -197,7 +198,7 @@ fn faulty(dir: &Path) {
             Some(chain) => node.chain(chain),
             None => node,
         };
-        node.build(Faulty::new(name)).unwrap();
+        node.build(Faulty::new(name, handle.clone())).unwrap();
     };
     add("clocked", 500.hz(), None);
     add("first", 200.hz(), Some("chain"));
@@ -207,12 +208,12 @@ fn faulty(dir: &Path) {
         .namespace(&namespace)
         .subscriber()
         .unwrap();
-    let mut woken = Faulty::new("woken");
-    let node = scheduler.node("woken").on(&work).failure_policy(ignore);
+    let mut woken = Faulty::new("woken", handle.clone());
+    let node = scheduler.node("woken").on(&work);
     woken.input = Some(work);
     node.build(woken).unwrap();
-    let mut main = Faulty::new("main");
-    let mut node = scheduler.node("main").failure_policy(ignore);
+    let mut main = Faulty::new("main", handle);
+    let mut node = scheduler.node("main");
     main.work = Some(node.publisher("work").unwrap());
     node.build(main).unwrap();
     // One node that is late in every tick, and one without events.
@@ -235,25 +236,15 @@ fn faulty(dir: &Path) {
     running.run_for(Duration::MAX).unwrap();
 }
 
-/// Returns the numbers of a node's panics that are in the black box.
+/// Returns the numbers of the ticks of a node whose failed swaps are in the black box. Each event
+/// has the number of the tick that follows.
 fn noted(events: &[NodeEvent], node: &str) -> Vec<u64> {
-    let is_failure = |event: &&NodeEvent| event.kind == NodeEvent::PANICKED;
+    let is_failure = |event: &&NodeEvent| event.kind == NodeEvent::SWAP_FAILED;
     let events = events
         .iter()
         .filter(|event| event.node == *node)
         .filter(is_failure);
-    events
-        .map(|event| {
-            event
-                .text
-                .as_str()
-                .split(' ')
-                .next_back()
-                .unwrap()
-                .parse()
-                .unwrap()
-        })
-        .collect()
+    events.map(|event| event.tick - 1).collect()
 }
 
 #[test]

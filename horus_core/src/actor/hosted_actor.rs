@@ -401,8 +401,12 @@ fn drop_actor<A>(actor: A, group: &ActorGroup) {
 fn shut_down_actor<A: Actor>(actor: &mut A, group: &ActorGroup) {
     match catch_panic(|| actor.shutdown()) {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => group.record_failure(false, &error_text(&*error)),
-        Err(panic) => group.record_failure(true, &panic),
+        Ok(Err(error)) => {
+            let text = error_text(&*error);
+            group.record_repeated_failure(false, Some(UserCall::Shutdown), &text);
+            drop_actor(error, group);
+        }
+        Err(panic) => group.record_repeated_failure(true, Some(UserCall::Shutdown), &panic),
     }
 }
 
@@ -474,7 +478,10 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         let is_active = matches!(self.state, HostedState::Active | HostedState::Ending);
         match safe.enter_if_requested(&mut self.actor, is_active) {
             Ok(is_safe) => turn.worker().awaits_safe_state = !is_safe,
-            Err(panic) => turn.group().record_failure(true, &panic),
+            Err(panic) => {
+                let call = Some(UserCall::EnterSafeState);
+                turn.group().record_repeated_failure(true, call, &panic);
+            }
         }
     }
 
@@ -501,7 +508,8 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             if let Some(safe) = safe
                 && let Err(panic) = safe.enter_before_end(&mut self.actor, &group.emergency_stop)
             {
-                group.record_failure(true, &panic);
+                let call = Some(UserCall::EnterSafeState);
+                group.record_repeated_failure(true, call, &panic);
             }
             shut_down_actor(&mut self.actor, group);
         }

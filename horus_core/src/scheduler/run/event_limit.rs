@@ -6,7 +6,7 @@ use crate::scheduler::api::metrics::UserCall;
 
 /// The events that may occur in every tick: the kind, and the call outside of the tick in which it
 /// occurs (`None` for the tick itself). WHY each has a limit of its own: a tick may cause several.
-const LIMITED_EVENTS: [(u8, Option<UserCall>); 10] = [
+const LIMITED_EVENTS: [(u8, Option<UserCall>); 13] = [
     (NodeEvent::FAILED, None),
     (NodeEvent::PANICKED, None),
     (NodeEvent::MISSED, None),
@@ -14,6 +14,9 @@ const LIMITED_EVENTS: [(u8, Option<UserCall>); 10] = [
     (NodeEvent::STALE_INPUT, None),
     (NodeEvent::PANICKED, Some(UserCall::OnError)),
     (NodeEvent::PANICKED, Some(UserCall::Drop)),
+    (NodeEvent::PANICKED, Some(UserCall::Swap)),
+    (NodeEvent::FAILED, Some(UserCall::Shutdown)),
+    (NodeEvent::PANICKED, Some(UserCall::Shutdown)),
     (
         NodeEvent::SAFE_STATE_ENTERED,
         Some(UserCall::EnterSafeState),

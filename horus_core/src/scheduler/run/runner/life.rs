@@ -114,17 +114,18 @@ impl Runner {
             Ok(Ok(())) => return self.event_log.record(self.tick, NodeEvent::FINISHED, 0, ""),
             Ok(Err(error)) => {
                 let text = error_text(&*error);
+                let kind = (NodeEvent::FAILED, Some(UserCall::Shutdown));
                 self.event_log
-                    .record(self.tick, NodeEvent::FAILED, 0, &text);
+                    .record_rate_limited(self.tick, kind, 0, &text);
                 let drop_it = || catch_panic_in_drop(error);
                 if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
-                    self.record_panic(&panic, " in the drop of an error");
+                    self.record_panic(&panic, (UserCall::Drop, " in the drop of an error"));
                 }
                 self.event_log.set_last_error(&text);
                 text
             }
             Err(panic) => {
-                self.record_panic(&panic, " in shutdown");
+                self.record_panic(&panic, (UserCall::Shutdown, " in shutdown"));
                 panic
             }
         };
@@ -137,7 +138,7 @@ impl Runner {
         let _scope = self.log_scope();
         let drop_it = || catch_panic_in_drop(what);
         if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
-            self.record_panic(&panic, " in its drop");
+            self.record_panic(&panic, (UserCall::Drop, " in its drop"));
         }
     }
 

@@ -200,7 +200,7 @@ impl Runner {
     ) {
         self.metrics.record_tick_end(begin_ns, end_ns);
         if let Some(panic) = panic {
-            self.record_panic(&panic, " in the drop of its tick");
+            self.record_panic(&panic, (UserCall::Drop, " in the drop of its tick"));
         }
         self.event_log.set_last_error(error);
         self.tick += 1;
@@ -324,22 +324,14 @@ impl Runner {
             .set_unsafe(self.safe_state.is_wanted() && !self.counts_as_safe());
     }
 
-    /// Counts and records a panic in code of the node to which the failure policy does not apply,
-    /// such as `shutdown`. `call` says where it occurred, for instance ` in shutdown`.
-    pub(super) fn record_panic(&mut self, panic: &str, call: &str) {
-        let error = format!("panicked{call}: {panic}");
+    /// Counts a panic in code of the node to which the failure policy does not apply, such as
+    /// `shutdown`. `place` says where it occurred, for instance ` in shutdown`. Records the panic
+    /// as an event, but at most ten of the same `call` in a second, because each tick may cause
+    /// one.
+    pub(super) fn record_panic(&mut self, panic: &str, (call, place): (UserCall, &str)) {
+        let error = format!("panicked{place}: {panic}");
         self.metrics.count_failure(true);
-        self.event_log
-            .record(self.tick, NodeEvent::PANICKED, 0, &error);
-        self.event_log.set_last_error(&error);
-    }
-
-    /// Counts a panic in `on_error`. Records it as an event, but at most ten in a second, because
-    /// each tick may fail.
-    fn record_on_error_panic(&mut self, panic: &str) {
-        let error = format!("panicked in on_error: {panic}");
-        self.metrics.count_failure(true);
-        let kind = (NodeEvent::PANICKED, Some(UserCall::OnError));
+        let kind = (NodeEvent::PANICKED, Some(call));
         self.event_log
             .record_rate_limited(self.tick, kind, 0, &error);
         self.event_log.set_last_error(&error);
@@ -381,11 +373,11 @@ impl Runner {
         let Self { node, metrics, .. } = self;
         let on_error = || catch_panic(|| node.on_error(&error));
         if let Err(panic) = metrics.during_call(UserCall::OnError, on_error) {
-            self.record_on_error_panic(&panic);
+            self.record_panic(&panic, (UserCall::OnError, " in on_error"));
         }
         let drop_it = || catch_panic_in_drop(error);
         if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
-            self.record_panic(&panic, " in the drop of an error");
+            self.record_panic(&panic, (UserCall::Drop, " in the drop of an error"));
         }
         drop(scope);
         if let Some(probation) = self.probation.take() {

@@ -109,7 +109,7 @@ impl Runner {
 
     fn record_safe_state_panic(&mut self, panic: &str, call: &str) {
         self.safe_state = SafeState::Panicked;
-        self.record_panic(panic, call);
+        self.record_panic(panic, (UserCall::EnterSafeState, call));
     }
 
     /// Returns true if the node has begun to enter its safe state, and has not said yet that it has

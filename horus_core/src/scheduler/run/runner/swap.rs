@@ -89,7 +89,7 @@ impl Runner {
             Ok(new) => new
                 .into_iter()
                 .for_each(|new| self.drop_replaced_node(new, is_new_initialised)),
-            Err(panic) => self.record_panic(&panic, " in a swap"),
+            Err(panic) => self.record_panic(&panic, (UserCall::Swap, " in a swap")),
         }
         if is_old_initialised {
             self.resume_ticking();
