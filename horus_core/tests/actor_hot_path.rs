@@ -169,6 +169,49 @@ fn an_emergency_stop_that_an_actor_does_not_reach_allocates_nothing_while_it_las
     running.finish().unwrap();
 }
 
+/// An actor that says that it is not in its safe state yet, and counts how often it is asked.
+struct Slow(Arc<AtomicU64>);
+
+impl Actor for Slow {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn is_safe_state(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+}
+
+/// The actors that have to be asked again are in a list that has room for all of them.
+#[test]
+fn actors_that_are_not_safe_yet_are_asked_again_without_an_allocation() {
+    let (mut scheduler, private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let asked = Arc::new(AtomicU64::new(0));
+    let spawn = |_| {
+        let options = actors.options().safe_state();
+        options.spawn(Slow(Arc::clone(&asked))).unwrap()
+    };
+    let _addresses: Vec<_> = (0..9).map(spawn).collect();
+    let mut running = scheduler.start().unwrap();
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(EmergencyStop::engage("test", "")).unwrap();
+    while asked.load(Ordering::Relaxed) < 30 {
+        running.run_for(Duration::from_millis(10)).unwrap();
+    }
+    let before = asked.load(Ordering::Relaxed);
+    heap::reset_allocator_calls();
+    running.run_for(Duration::from_millis(200)).unwrap();
+    let calls = heap::allocator_calls();
+    let times = asked.load(Ordering::Relaxed) - before;
+    assert!(times > 9, "asked {times} times");
+    assert_eq!(calls, 0, "asked {times} times");
+    running.finish().unwrap();
+}
+
 /// Runs a node at 10 kHz for a while; returns the delay that one tick in a thousand exceeds,
 /// in ns.
 fn delay_ns(scheduler: &mut scheduler::Scheduler) -> Arc<AtomicU64> {

@@ -1,6 +1,7 @@
 //! The safe states of a group's actors. In an emergency stop, the actors that have a safe state
 //! enter it, and all messages wait.
 
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -83,10 +84,11 @@ struct EmergencyStopState {
     /// actors end without their safe state.
     has_run_failed: bool,
     members: Vec<ActorWithSafeState>,
-    /// The actors that have mail but must not run until the emergency stop ends.
+    /// The actors that have mail but must not run until the emergency stop ends. There is room for
+    /// all actors that have a safe state, as in `revisited`.
     held: Vec<Task>,
     /// The actors that are not in their safe state yet. A worker has to run each of them again.
-    revisited: Vec<Task>,
+    revisited: VecDeque<Task>,
     /// Number of requests to visit the held actors again.
     revisits: u64,
     /// The value of `revisits` when the held actors were taken last.
@@ -102,6 +104,21 @@ pub(crate) struct SafeStateReport {
     /// The actors that have not confirmed that they are in their safe state. For each, its id and,
     /// if it has one, its name for reports.
     pub(crate) missing: Vec<(usize, Option<String>)>,
+}
+
+impl EmergencyStopState {
+    /// Makes room in both lists for all actors that have a safe state. WHY in advance: as `visit`
+    /// of [`ActorWithSafeState`].
+    fn reserve_lists(&mut self) {
+        let Self {
+            members,
+            held,
+            revisited,
+            ..
+        } = self;
+        held.reserve(members.len().saturating_sub(held.len()));
+        revisited.reserve(members.len().saturating_sub(revisited.len()));
+    }
 }
 
 impl GroupEmergencyStop {
@@ -139,6 +156,7 @@ impl GroupEmergencyStop {
             member.begin_stop(all.number);
         }
         all.members.push(member);
+        all.reserve_lists();
     }
 
     /// Begins an emergency stop: wakes each actor that has a safe state, so that the actor enters
@@ -168,7 +186,8 @@ impl GroupEmergencyStop {
             }
         }
         let mut tasks = std::mem::take(&mut all.held);
-        tasks.append(&mut all.revisited);
+        tasks.extend(all.revisited.drain(..));
+        all.reserve_lists();
         tasks
     }
 
@@ -196,25 +215,29 @@ impl GroupEmergencyStop {
             return Some(task);
         }
         // WHY also the number: the command may have come after the visit.
-        let list = if is_safe && revisit_number == all.revisits {
-            &mut all.held
+        if is_safe && revisit_number == all.revisits {
+            all.held.push(task);
         } else {
-            &mut all.revisited
-        };
-        list.push(task);
+            all.revisited.push_back(task);
+        }
         None
     }
 
-    /// Removes and returns the actors that are not in their safe state yet, and, if a command has
-    /// come since the last call, all that are held. The caller has to visit them again.
-    pub(crate) fn take_tasks_to_revisit(&self) -> Vec<Task> {
+    /// Returns the actors that are not in their safe state yet, and, if a command has come since
+    /// the last call, all that were held. The caller has to visit them again. Each is removed when
+    /// the iterator comes to it. Those that are added meanwhile are left for the next call.
+    pub(crate) fn tasks_to_revisit(&self) -> impl Iterator<Item = Task> {
         let mut all = self.lock();
-        let mut tasks = std::mem::take(&mut all.revisited);
         let number = all.revisits;
         if std::mem::replace(&mut all.taken_revisits, number) != number {
-            tasks.append(&mut all.held);
+            let EmergencyStopState {
+                held, revisited, ..
+            } = &mut *all;
+            revisited.extend(held.drain(..));
         }
-        tasks
+        let count = all.revisited.len();
+        drop(all);
+        (0..count).map_while(|_| self.lock().revisited.pop_front())
     }
 
     /// Returns how many actors have a safe state, and which of them have not confirmed it.

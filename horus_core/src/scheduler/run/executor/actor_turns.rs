@@ -72,7 +72,7 @@ pub(crate) fn run_actors_with_messages(
 
 /// Makes the actors that have a safe state enter it, because there is an emergency stop.
 pub(crate) fn make_actors_safe(group: &ActorGroup) {
-    let again = group.emergency_stop.take_tasks_to_revisit().into_iter();
+    let again = group.emergency_stop.tasks_to_revisit();
     visit_actors(group, again.chain(group.waiting.take_all()));
 }
 

@@ -326,7 +326,7 @@ impl<'a> ActorThread<'a> {
         if !self.group.emergency_stop.is_engaged() {
             return;
         }
-        for task in self.group.emergency_stop.take_tasks_to_revisit() {
+        for task in self.group.emergency_stop.tasks_to_revisit() {
             self.make_actor_safe(task);
         }
         let now_ns = self.now_ns;
