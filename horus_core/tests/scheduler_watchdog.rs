@@ -17,6 +17,7 @@ mod safe_states;
 #[path = "scheduler_watchdog/stopped.rs"]
 mod stopped;
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,7 +29,7 @@ use executors::{EXECUTORS, Executor, LONG, Recorded, ticks, until};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Node, NodeResult, RunError, StopReason,
+    Context, FailurePolicy, Hertz, Node, NodeResult, Report, RunError, StopReason,
 };
 use noise::{result, rounds};
 use private::Private;
@@ -421,8 +422,11 @@ fn faults_are_found_within_two_periods_and_delay_no_other_node() {
 /// The due time and the start of each tick of a node.
 type Log = Arc<Mutex<Vec<(u64, u64)>>>;
 
-/// Runs nodes of all kinds; returns their logs and the events.
-fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Recorded) {
+/// The logs of the nodes of all kinds.
+type Logs = Vec<(Executor, Log)>;
+
+/// Runs nodes of all kinds with `run`; returns their logs and the events.
+fn run_all(watchdog: Duration, run: impl FnOnce(Scheduler, &Logs) -> Report) -> (Logs, Recorded) {
     let private = Private::new();
     let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
@@ -448,7 +452,7 @@ fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Recorde
         };
         node.watchdog(watchdog).build(tick).unwrap();
     }
-    let report = scheduler.run_for(time).unwrap();
+    let report = run(scheduler, &logs);
     assert_eq!(report.reason, StopReason::DurationElapsed, "{report:?}");
     (logs, recorded)
 }
@@ -463,7 +467,7 @@ fn child_role() {
         Ok(stopped::IN_A_TICK) => return stopped::stopped_in_a_tick(),
         Ok(_) => {}
     }
-    let (logs, _) = run_all(LONG, Duration::from_secs(2));
+    let (logs, _) = run_all(LONG, stopped::run_until_stopped);
     for (executor, log) in logs {
         let log = log.lock().unwrap();
         let gap = log
@@ -490,11 +494,7 @@ fn child_role() {
                 );
             }
         }
-        let after = log
-            .iter()
-            .rev()
-            .take_while(|(due, begun)| begun - due < 100 * MS)
-            .count();
+        let after = stopped::last_ticks_in_time(&log);
         println!(
             "{executor:?}: {} ticks, {after} since, longest pause {gap} ns",
             log.len()
@@ -509,18 +509,23 @@ fn a_process_that_was_stopped_goes_on_in_phase_and_makes_up_for_no_tick() {
     child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
     let child = child
         .env(ROLE, "stopped")
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let child = child.process_group(0).spawn().unwrap();
-    thread::sleep(Duration::from_millis(800));
+    let mut child = child.process_group(0).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    while !text.contains(stopped::TICKING) && said.read_line(&mut text).unwrap() > 0 {}
     for signal in [libc::SIGSTOP, libc::SIGCONT] {
         // SAFETY: the call takes no pointer. The child was not waited for, so the id is its own.
         assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
         thread::sleep(Duration::from_millis(250));
     }
+    // WHY ignored: the child may have failed. The rest of its output says why.
+    let _ = child.stdin.take().unwrap().write_all(b"was stopped\n");
+    said.read_to_string(&mut text).unwrap();
     let output = child.wait_with_output().unwrap();
-    let [text, errors] =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{text}\n{errors}");
     let pauses = text.lines().filter(|line| line.contains("longest pause"));
     result(
@@ -540,7 +545,9 @@ fn no_node_is_falsely_stuck_on_an_idle_or_busy_machine() {
         };
         let spinners: Vec<_> = (0..if busy { cpus } else { 0 }).map(spin).collect();
         let seconds = rounds(2, 300);
-        let (logs, recorded) = run_all(Duration::from_secs(1), Duration::from_secs(seconds));
+        let time = Duration::from_secs(seconds);
+        let run = |scheduler: Scheduler, _: &Logs| scheduler.run_for(time).unwrap();
+        let (logs, recorded) = run_all(Duration::from_secs(1), run);
         is_over.store(true, Ordering::Relaxed);
         spinners
             .into_iter()

@@ -1,14 +1,61 @@
-//! A process that is stopped for a while, as by a debugger, while a node is in a tick.
+//! A process that is stopped for a while, as by a debugger, also while a node is in a tick.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::scheduler::{Context, Hertz, StopReason};
+use horus_core::scheduler::{Context, Hertz, Report, Scheduler, StopReason};
 
-use super::ROLE;
+use super::executors::until;
 use super::private::Private;
+use super::{Logs, MS, ROLE};
+
+/// The word of the child process that all its nodes tick.
+pub(crate) const TICKING: &str = "all nodes tick";
+
+/// Returns the number of the last ticks that were less than 100 ms late.
+pub(crate) fn last_ticks_in_time(log: &[(u64, u64)]) -> usize {
+    let last = log.iter().rev();
+    last.take_while(|(due, begun)| begun - due < 100 * MS)
+        .count()
+}
+
+/// Runs until all nodes have ticked, the process was stopped, and all nodes have ticked on. WHY not
+/// for some time: a busy machine may let the nodes begin late, and go on late.
+pub(crate) fn run_until_stopped(scheduler: Scheduler, logs: &Logs) -> Report {
+    let mut running = scheduler.start().unwrap();
+    let mut run_until = |what, is_so: &dyn Fn(&[(u64, u64)]) -> bool| {
+        until(what, || {
+            running.run_for(Duration::from_millis(10)).unwrap();
+            logs.iter().all(|(_, log)| is_so(&log.lock().unwrap()))
+        });
+    };
+    run_until(TICKING, &|log| log.len() > 10);
+    println!("{TICKING}");
+    let was_stopped = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&was_stopped);
+    // The process that has stopped this one sends a line afterwards.
+    thread::spawn(move || {
+        std::io::stdin().read_line(&mut String::new()).unwrap();
+        set.store(true, Ordering::Relaxed);
+    });
+    run_until("it is stopped", &|_| was_stopped.load(Ordering::Relaxed));
+    let lens: Vec<_> = logs
+        .iter()
+        .map(|(_, log)| log.lock().unwrap().len())
+        .collect();
+    until("all go on", || {
+        running.run_for(Duration::from_millis(10)).unwrap();
+        logs.iter().zip(&lens).all(|((_, log), len)| {
+            let log = log.lock().unwrap();
+            log.len() > len + 10 && last_ticks_in_time(&log) > 10
+        })
+    });
+    running.finish().unwrap()
+}
 
 /// The role of the child process.
 pub(crate) const IN_A_TICK: &str = "in a tick";
