@@ -525,7 +525,7 @@ impl Behaviour<Queue> for Stasher {
             }
             _ => {
                 for _ in self.0.drain(..) {
-                    turn.stop_counting_message();
+                    turn.finish_kept_message();
                 }
             }
         }

@@ -117,8 +117,8 @@ impl Floor {
                 samples,
             },
         };
-        let one_line = floor.choose_pauses(FloorLines::One, clock)?;
-        let two_lines = floor.choose_pauses(FloorLines::Two, clock)?;
+        let one_line = floor.measure_best_pause_count(FloorLines::One, clock)?;
+        let two_lines = floor.measure_best_pause_count(FloorLines::Two, clock)?;
         floor.pauses = two_lines.pauses;
         Ok((
             floor,
@@ -176,7 +176,7 @@ impl Floor {
         Ok(OffsetCheck::new(forward_ns, backward_ns, backwards))
     }
 
-    fn choose_pauses(
+    fn measure_best_pause_count(
         &mut self,
         lines: FloorLines,
         clock: &TscClock,

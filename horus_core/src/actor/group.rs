@@ -311,7 +311,7 @@ impl ActorGroup {
     fn send_to_actor_thread(&self, task: Task) {
         let index = usize::from(task.last_worker());
         self.queues
-            .inject(index, task, |late| self.end_late_task(late));
+            .inject(index, task, |orphaned| self.end_orphaned_task(orphaned));
     }
 
     /// Removes and returns all workers. The caller uses them, and the queues in them, to run the
@@ -437,7 +437,7 @@ impl ActorGroup {
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
         // among the timers.
         if self.is_over.get() != 0 {
-            self.end_late_timers();
+            self.end_orphaned_timers();
         } else if self.emergency_stop.is_engaged() || was_stopped != self.is_stopped() {
             self.end_pauses();
         }

@@ -489,7 +489,8 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         control.is_message()
     }
 
-    /// Drops a control. WHY not a watch: the actor that watches learns the reason of the end.
+    /// Drops a control, unless it is a watch. WHY a watch is kept: the actor that watches has to
+    /// learn the reason of the end.
     #[cold]
     fn drop_control(&mut self, control: ControlMessage) {
         if let ControlMessage::Watch(watch) = control {

@@ -183,7 +183,7 @@ macro_rules! message {
         impl $crate::message::FieldType for $name {
             const KIND: $crate::message::FieldKind =
                 $crate::message::FieldKind::Message(&<$name as $crate::message::Message>::SCHEMA);
-            const COUNT: usize = 1;
+            const ELEMENT_COUNT: usize = 1;
 
             fn element_default_bytes()
             -> ::core::option::Option<::std::boxed::Box<[::core::primitive::u8]>> {

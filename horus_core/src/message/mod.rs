@@ -271,7 +271,7 @@ impl Field {
             name: schema::bare_name(name),
             kind: T::KIND,
             offset,
-            count: T::COUNT,
+            count: T::ELEMENT_COUNT,
             doc,
         }
     }
@@ -325,7 +325,7 @@ pub trait FieldType: Pod {
     const KIND: FieldKind;
     /// Number of elements of the field.
     #[doc(hidden)]
-    const COUNT: usize;
+    const ELEMENT_COUNT: usize;
 
     /// Returns the default bytes of one element of the field, if it is a message; `None` if all are
     /// 0.
@@ -338,7 +338,7 @@ pub trait FieldType: Pod {
 
 impl<T: FieldType, const N: usize> FieldType for [T; N] {
     const KIND: FieldKind = T::KIND;
-    const COUNT: usize = N * T::COUNT;
+    const ELEMENT_COUNT: usize = N * T::ELEMENT_COUNT;
 
     fn element_default_bytes() -> Option<Box<[u8]>> {
         T::element_default_bytes()
@@ -374,7 +374,7 @@ macro_rules! primitives {
 
         $(impl FieldType for $type {
             const KIND: FieldKind = FieldKind::Primitive(Primitive::$variant);
-            const COUNT: usize = 1;
+            const ELEMENT_COUNT: usize = 1;
         })+
     };
 }

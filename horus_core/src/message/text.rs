@@ -148,7 +148,7 @@ impl<const N: usize> fmt::Write for TruncatingBuffer<N> {
 // WHY: `checked` refuses an array of length 0, so `N` may be any number here.
 impl<const N: usize> FieldType for Text<N> {
     const KIND: FieldKind = FieldKind::Text(N);
-    const COUNT: usize = if N == 0 { 0 } else { 1 };
+    const ELEMENT_COUNT: usize = if N == 0 { 0 } else { 1 };
 }
 
 impl<const N: usize> Default for Text<N> {

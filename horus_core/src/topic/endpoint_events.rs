@@ -189,8 +189,8 @@ impl EndpointEvents {
     }
 }
 
-/// Returns the settings by which all publishers, or all subscribers, of a topic match others, each
-/// with the index of the endpoint's lane or reader slot.
+/// Returns the match settings of all publishers, or of all subscribers, of a topic file, each with
+/// the index of the endpoint's lane or reader slot.
 fn match_settings_of_endpoints(segment: &Segment, kind: EndpointKind) -> Vec<(u32, MatchSettings)> {
     match kind {
         EndpointKind::Publisher => {

@@ -45,9 +45,10 @@ impl WantedEndpoints {
         self
     }
 
-    /// Waits until the topic has the wanted endpoints, and returns how many of this kind it has.
-    /// Counts them at least once. `files` are the files of the topic that the caller's handle
-    /// knows.
+    /// Waits until the topic has at least `self.count` endpoints of the kind `self.kind`, without
+    /// those of the caller's handle. Returns how many it has. Counts them at least once, even if
+    /// `timeout` is 0, and sleeps between two counts. `files` are the files of the topic that the
+    /// caller's handle uses.
     pub(super) fn wait(
         self,
         mut files: TopicFiles,

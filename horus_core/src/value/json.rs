@@ -142,8 +142,8 @@ pub fn to_json(value: &Value) -> Result<Value, TypesTooLong> {
     Ok(Value::Map(pairs))
 }
 
-/// Returns the size of a value, by which the length of its list of types is limited: the bytes of
-/// its texts, bytes and typed arrays, and 8 bytes for each value in it.
+/// Returns the size of a value, which limits the length of its list of types. It is the number of
+/// bytes in its texts, byte strings and typed arrays, plus 8 for each value in it.
 fn content_bytes(value: &Value) -> usize {
     let inner = match value {
         Value::String(text) => text.len(),
@@ -217,7 +217,7 @@ impl TypeNotes {
                 let elements = elements.map(|bytes| element_to_json(array.dtype(), bytes));
                 Value::Array(elements.collect())
             }
-            Value::Array(values) => self.convert_all(values),
+            Value::Array(values) => self.convert_array(values),
             Value::Map(pairs) => match object_pairs(value) {
                 Some(pairs) => self.convert_object(pairs),
                 None => self.convert_pairs(pairs),
@@ -226,7 +226,7 @@ impl TypeNotes {
         }
     }
 
-    fn convert_all(&mut self, values: &[Value]) -> Value {
+    fn convert_array(&mut self, values: &[Value]) -> Value {
         let converted = values
             .iter()
             .enumerate()
@@ -386,7 +386,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Returns the range of all listed types.
+    /// Returns the range of all entries of `self.types`.
     const fn all(&self) -> Range<usize> {
         0..self.types.len()
     }
@@ -398,8 +398,8 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads the value `json` at the current path. `listed` is the range of the listed types whose
-    /// paths begin with this path.
+    /// Reads the value `json` at the current path. `listed` is the range of the entries of
+    /// `self.types` whose paths begin with this path.
     fn read(&mut self, json: &Value, listed: Range<usize>) -> Result<Value, JsonError> {
         // The path itself, which is the shortest one, comes first.
         let first = self.types[listed.clone()].first();
@@ -421,8 +421,8 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads the value `json` at the current path extended by `step`. `listed` is as in
-    /// [`Self::read`], for the current path.
+    /// Reads the value `json` at the current path extended by `step`. `listed` is the range of the
+    /// entries of `self.types` whose paths begin with the current path.
     fn read_at(
         &mut self,
         step: &str,

@@ -17,7 +17,8 @@ use crate::wait::wakeups::Wakeups;
 #[derive(Debug)]
 pub(crate) struct PyAnswer {
     answer: Mutex<Option<Answer<Py<PyAny>>>>,
-    /// The settings of the actor that has to answer, by which errors name the actor.
+    /// The settings of the actor that has to answer. Errors contain the names in them: that of the
+    /// actor and that of its group.
     spec: Arc<ActorSpec>,
 }
 

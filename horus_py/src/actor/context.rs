@@ -227,7 +227,8 @@ pub(crate) struct PyDown {
     /// The `id` of the actor's address.
     #[pyo3(get)]
     id: usize,
-    /// The error by which the actor has failed for good; `None` if it ended without a failure.
+    /// The text of the error with which the actor failed for good; `None` if it ended without a
+    /// failure.
     #[pyo3(get)]
     error: Option<String>,
 }

@@ -137,15 +137,15 @@ fn float_range(max: impl fmt::LowerExp) -> String {
     format!("-{max:e} to {max:e}, or float('inf')")
 }
 
-/// Converts a Python number. The error for a number that is out of range has the number and the
-/// range.
+/// Converts a Python number to the type `T`. The error for a number that is out of range contains
+/// the number and the range.
 #[inline]
 fn number_from_python<T: NumericField>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     T::from_python(value).map_err(|error| range_error(value, &T::range, error))
 }
 
-/// Returns the error for a Python number that is out of range, with the number and the range,
-/// instead of `error` if that is an overflow.
+/// Returns `error`, or, if it is an overflow, an error that contains the number and the range of
+/// the type of the field.
 #[cold]
 fn range_error(value: &Bound<'_, PyAny>, range: &dyn Fn() -> String, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyOverflowError>(value.py()) {

@@ -13,7 +13,7 @@ use pyo3::types::PyTuple;
 use crate::scheduler::report::PyReport;
 
 /// Holds the exception to raise to the caller of a run: a `SystemExit` or `KeyboardInterrupt` that
-/// a node raised, or the exception by which a node failed.
+/// a node raised, or the exception that made a node fail.
 #[derive(Debug)]
 pub(crate) struct RunExceptions {
     /// The handle that stops the run; `None` once the run is over or the scheduler was dropped. WHY

@@ -25,8 +25,8 @@ pub enum LoanError {
     /// The lane is full, because a reliable reader has not read its oldest message. Transient: try
     /// again after that reader has read.
     ///
-    /// Also if readers hold every slot of the lane: if one is stopped within a borrow that it may
-    /// not complete, or the file is damaged.
+    /// This error also occurs if readers hold every slot of the lane: a reader may have been
+    /// stopped within a borrow that it may not complete, or the file is damaged.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]

@@ -82,8 +82,8 @@ pub struct ReaderCounters {
     /// while the subscriber is joining.
     pub type_identity: TypeIdentity,
     /// Histogram of the time from the publication of a message to its receipt. Only a sample of the
-    /// messages is measured. A message that has waited for more than 18 minutes and 19 seconds
-    /// counts as if it had waited for so much less.
+    /// messages is measured. If a message has waited for more than 18 minutes and 19 seconds, that
+    /// time is subtracted from its latency, once or more.
     pub latencies: Latencies,
 }
 
@@ -404,8 +404,8 @@ impl TopicMemory {
     }
 }
 
-/// Returns the words that change when another publisher claims the lane: its session, and how often
-/// the lane was claimed.
+/// Returns the session of a lane, and how often the lane was claimed. At least one of them changes
+/// when another publisher claims the lane.
 fn lane_claim(block: &LaneBlock<AtomicU64>) -> (EndpointSession, u64) {
     // Relaxed: a counter for people.
     (

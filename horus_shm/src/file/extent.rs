@@ -443,8 +443,8 @@ pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {
 /// Removes the names of all lane files of a topic file that no process uses. If the name of a lane
 /// file cannot be removed, the next sweep removes it, because the lane file then has no topic file.
 ///
-/// WHY it lists the directory: the words in the topic file that name the lane files cannot be
-/// trusted, and the file may be truncated.
+/// WHY it lists the directory: the lane blocks of the topic file, which say which lane files exist,
+/// cannot be trusted, and the file may be truncated.
 pub(crate) fn remove_lane_files(topic: &TopicFile) {
     let Ok(dir) = topic.namespace.topics_dir() else {
         return;
@@ -459,8 +459,8 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
     }
 }
 
-/// Removes the lane files to which the words in the topic file refer. This works even in a process
-/// that has no free descriptor to list the directory.
+/// Removes the lane files whose numbers are in the lane blocks of the topic file, and those with
+/// nearby numbers. Unlike listing the directory, this needs no free descriptor.
 fn remove_referenced_lane_files(topic: &TopicFile) {
     let Ok(blocks) = topic.read_lane_blocks() else {
         return;

@@ -32,9 +32,9 @@ impl MatchSettings {
     /// settings `reader`; `None` if they match.
     ///
     /// Every process decides by this function, so the result does not depend on which of the two
-    /// endpoints came first. One thing comes in addition: a reader whose messages have a fixed
-    /// length refuses a publisher whose messages have not, and the reverse. As the types of these
-    /// differ anyway, this makes a difference only if a header is forged.
+    /// endpoints came first. In addition, a reader of messages of fixed length refuses a publisher
+    /// of messages of variable length, and the reverse. Their types differ anyway, unless a header
+    /// is forged.
     #[must_use]
     pub fn mismatch(&self, reader: &Self) -> Option<Mismatch> {
         let needs_more = reader.reliability == Reliability::Reliable

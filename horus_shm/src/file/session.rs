@@ -55,9 +55,9 @@ pub enum EndpointEnd {
 /// Maximum number of times that [`of_one_endpoint`] reads a lane or reader slot.
 const READS_MAX: u32 = 8;
 
-/// Calls `read` with the result of `session`, which loads the words that tell which endpoint has a
+/// Calls `read` with the result of `session`, which loads the identity of the endpoint that has a
 /// lane or reader slot. Calls both again as long as another endpoint has taken the place meanwhile.
-/// So what `read` returns is about one endpoint.
+/// The value that it returns therefore describes one endpoint.
 ///
 /// Returns `None` if that does not succeed in [`READS_MAX`] times.
 pub(super) fn of_one_endpoint<S: PartialEq + Copy, T>(
@@ -191,22 +191,22 @@ impl TopicMemory {
         self.end_of_publisher(publisher, self.publisher_deaths()) == EndpointEnd::Died
     }
 
-    /// Returns how a publisher ended that was alive when [`Self::publisher_deaths`] had returned
-    /// `deaths`.
+    /// Returns how a publisher ended. `deaths` is the result of [`Self::publisher_deaths`] from a
+    /// moment before the publisher was last known to be alive.
     #[must_use]
     pub fn end_of_publisher(&self, publisher: EndpointId, deaths: u64) -> EndpointEnd {
         let sessions = self.lane_sessions();
         let log = self.control(Access::Read).map(|block| &block.deaths);
-        self.end_of(publisher, sessions, log.ok(), deaths)
+        self.end_of_endpoint(publisher, sessions, log.ok(), deaths)
     }
 
-    /// Returns how a subscriber ended that was alive when [`Self::subscriber_deaths`] had returned
-    /// `deaths`.
+    /// Returns how a subscriber ended. `deaths` is the result of [`Self::subscriber_deaths`] from a
+    /// moment before the subscriber was last known to be alive.
     #[must_use]
     pub fn end_of_subscriber(&self, subscriber: EndpointId, deaths: u64) -> EndpointEnd {
         let sessions = self.reader_sessions();
         let log = self.wait_block(Access::Read).map(|block| &block.deaths);
-        self.end_of(subscriber, sessions, log.ok(), deaths)
+        self.end_of_endpoint(subscriber, sessions, log.ok(), deaths)
     }
 
     /// Returns the number of publishers that died in this file, and whose lanes others have taken
@@ -225,17 +225,17 @@ impl TopicMemory {
         wait.map_or(0, |block| block.deaths.recorded())
     }
 
-    fn end_of(
+    fn end_of_endpoint(
         &self,
-        end: EndpointId,
+        endpoint: EndpointId,
         mut sessions: impl Iterator<Item = EndpointSession>,
         log: Option<&DeathLog<AtomicU64>>,
         deaths: u64,
     ) -> EndpointEnd {
-        let session = sessions.nth(end.place as usize).unwrap_or_default();
-        if session.joined == end.owner_id {
+        let session = sessions.nth(endpoint.place as usize).unwrap_or_default();
+        if session.joined == endpoint.owner_id {
             // WHY the process decides: it may have left, and have taken the same place again.
-            return match self.is_dead(end.owner_id) {
+            return match self.is_dead(endpoint.owner_id) {
                 true => EndpointEnd::Died,
                 false => EndpointEnd::Left,
             };
@@ -243,7 +243,7 @@ impl TopicMemory {
         // WHY not whether the process is dead: it may have left, and ended since. If it had died in
         // the place, the endpoint that came after it would have recorded that.
         match log {
-            Some(log) if log.contains(end.place, end.owner_id) => EndpointEnd::Died,
+            Some(log) if log.contains(endpoint.place, endpoint.owner_id) => EndpointEnd::Died,
             Some(log) if log.may_have_forgotten(deaths) => EndpointEnd::Unknown,
             _ => EndpointEnd::Left,
         }

@@ -176,14 +176,15 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// [`Runnable::visit`]. A panic is caught and ignored.
     fn visit(&mut self, _turn: &mut Activation<'_, Self::Message, G>) {}
 
-    /// Returns true if a control that waited when the actor ended counts as a message in
-    /// [`ActorEndReport::undelivered`].
+    /// Returns true if a control (a message of the library) that was still in the mailbox when the
+    /// actor ended counts as a message in [`ActorEndReport::undelivered`].
     fn is_message(_control: &G::Control) -> bool {
         false
     }
 
-    /// Drops a control that waited when the actor ended, or keeps it until [`Self::handle_end`]. A
-    /// panic is caught and counted, like that of a message that is dropped.
+    /// Drops a control (a message of the library) that was still in the mailbox when the actor
+    /// ended, or keeps it until [`Self::handle_end`]. A panic is caught and counted, like that of a
+    /// message that is dropped.
     fn drop_control(&mut self, _control: G::Control) {}
 
     /// Informs the behaviour that the actor has ended. Called once, after all waiting messages were

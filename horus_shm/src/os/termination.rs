@@ -22,7 +22,7 @@ const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGH
 /// word: a thread may be suspended in the handler during [`stop_recording`]. Either that call finds
 /// the signal here, or the handler finds that the word has no `ARMED_FLAG`.
 ///
-/// Without that flag, signals are not recorded, and the word has a [`restored_flag`] for each
+/// Without that flag, signals are not recorded, and the word has a [`restored_action_flag`] for each
 /// signal whose previous action was restored at the end of the last recording.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(0);
 /// A flag in [`SIGNAL_STATE`]: the handler records signals.
@@ -81,7 +81,7 @@ fn recorded_signal(state: u64) -> Option<c_int> {
 
 /// Returns the flag of `signal` in [`SIGNAL_STATE`] for a word without `ARMED_FLAG`. It says that
 /// the action of that signal was restored at the end of the recording.
-const fn restored_flag(signal: c_int) -> u64 {
+const fn restored_action_flag(signal: c_int) -> u64 {
     1 << signal
 }
 
@@ -201,7 +201,7 @@ fn handle_late_signal(signal: c_int, state: u64) -> bool {
         send_to_self(signal);
         return true;
     }
-    let flag = restored_flag(signal);
+    let flag = restored_action_flag(signal);
     if state & flag == 0 {
         return true;
     }
@@ -276,11 +276,11 @@ fn is_ours(action: &sigaction) -> bool {
 }
 
 /// Restores the actions that [`replace_actions`] has replaced, unless the program has set others
-/// in the meantime. Returns the [`restored_flag`]s of those that were restored.
+/// in the meantime. Returns the [`restored_action_flag`]s of those that were restored.
 fn restore_actions() -> u64 {
     let restored = TERMINATION_SIGNALS.into_iter().zip(&PREVIOUS_ACTIONS);
     let restored = restored.filter(|(signal, previous)| restore_action(*signal, previous));
-    restored.fold(0, |flags, (signal, _)| flags | restored_flag(signal))
+    restored.fold(0, |flags, (signal, _)| flags | restored_action_flag(signal))
 }
 
 /// Restores the action of `signal` to which `previous`, an element of [`PREVIOUS_ACTIONS`], points,

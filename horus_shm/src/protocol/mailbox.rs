@@ -35,14 +35,15 @@ pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 /// while other actors wait for the thread.
 pub const REVERSED_LINKS_MAX: u32 = 4096;
 
-/// Binary logarithm of the number of PAUSE instructions after a sender's first failed exchange.
+/// Binary logarithm of the number of PAUSE instructions after a sender's first failed
+/// compare-exchange.
 ///
 /// WHY not fewer: during these pauses another sender can send some twenty messages without a
 /// conflict. If two senders send to one mailbox all the time, a message takes 58 ns. It takes 70 ns
 /// with 8 PAUSE instructions after the first failure, and 100 ns with a single one.
 const BACKOFF_LOG2_MIN: u32 = 4;
 
-/// Binary logarithm of the maximum number of PAUSE instructions after a failed exchange.
+/// Binary logarithm of the maximum number of PAUSE instructions after a failed compare-exchange.
 const BACKOFF_LOG2_MAX: u32 = 6;
 
 const ROOM_WANTED_BIT: u64 = 1 << 63;
@@ -250,7 +251,9 @@ pub unsafe fn push_chain<M: MailboxMemory>(
     }
 }
 
-/// Pauses before the next attempt of a failed exchange. Each call doubles the pause, up to a limit.
+/// Pauses before another attempt at a compare-exchange that has failed. `steps` is the binary
+/// logarithm of the number of PAUSE instructions. Each call increments it, up to
+/// [`BACKOFF_LOG2_MAX`].
 #[cold]
 fn back_off(steps: &mut u32) {
     for _ in 0..1_u32 << *steps {

@@ -361,7 +361,8 @@ impl RawLane {
     }
 }
 
-/// The reader that has a reader slot, as far as the words of its block tell readers apart.
+/// The identity of the reader in a reader slot: two words of its block, which distinguish most
+/// readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReaderId {
     /// The owner word of the slot.

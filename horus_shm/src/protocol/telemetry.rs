@@ -109,8 +109,8 @@ const fn bucket_position(bucket: usize) -> (usize, u32) {
 /// A histogram of the latencies of sampled messages, from the call of `send` to the return from
 /// `recv`. The bounds of its buckets are powers of two.
 ///
-/// Latencies are known modulo 2^40 ns: a message that has waited for more than 18 minutes and 19
-/// seconds counts as if it had waited for so much less.
+/// Latencies are known modulo 2^40 ns: if a message has waited for more than 18 minutes and 19
+/// seconds, that time is subtracted from its latency, once or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latencies {
     counts: [u16; LATENCY_BUCKETS],

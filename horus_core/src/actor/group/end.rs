@@ -113,7 +113,7 @@ impl ActorGroup {
     /// Ends pauses and drops timers that were added after the group had ended, by handlers that
     /// returned late.
     #[cold]
-    pub(super) fn end_late_timers(&self) {
+    pub(super) fn end_orphaned_timers(&self) {
         let _marked = local::mark_thread_in_handler();
         for timed in self.timers.take_all() {
             match timed {
@@ -126,7 +126,7 @@ impl ActorGroup {
     /// Ends an actor that arrives too late: its sender woke it before the threads ended, but put it
     /// into their queue afterwards.
     #[cold]
-    pub(super) fn end_late_task(&self, task: Task) {
+    pub(super) fn end_orphaned_task(&self, task: Task) {
         // WHY: as long as the group is being ended, its actors end in their order. After that, the
         // task comes back, and is dropped, which ends the actor.
         let _marked = local::mark_thread_in_handler();

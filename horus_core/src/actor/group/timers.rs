@@ -39,7 +39,7 @@ impl ActorGroup {
         self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
         // WHY after: if the group ends later, it finds the timer.
         if self.is_over.get() != 0 {
-            self.end_late_timers();
+            self.end_orphaned_timers();
         }
     }
 

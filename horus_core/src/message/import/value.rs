@@ -12,7 +12,8 @@ pub(in crate::message) enum Literal {
 }
 
 impl Literal {
-    /// Writes the value to the bytes of an element of this kind, which are 0.
+    /// Writes the value to `element`, the bytes of an element of the type `kind`, which are 0
+    /// before.
     pub(super) fn write(&self, kind: FieldKind, element: &mut [u8]) {
         let is_single = matches!(kind, FieldKind::Primitive(Primitive::F32));
         match self {

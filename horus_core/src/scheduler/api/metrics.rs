@@ -27,9 +27,9 @@ pub(crate) struct LiveMetrics {
     /// The [`UserCall`] that the node is in, as its index in `UserCall::ALL` plus one; 0 if it is
     /// in none.
     user_call: AtomicU64,
-    /// The start, in nanoseconds, of the last tick that has panicked, later by the time that its
-    /// panic hooks have taken. While a hook runs: `PANIC_HOOK_RUNNING`, and the time for which the
-    /// tick was busy before, in nanoseconds.
+    /// The start of the last tick that has panicked, plus the time that its panic hooks have taken,
+    /// in nanoseconds. While a hook runs: `PANIC_HOOK_RUNNING`, and the time for which the tick was
+    /// busy before, in nanoseconds.
     busy_since_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,

@@ -22,7 +22,7 @@ pub enum MissPolicy {
     /// at every second due time. Then it enters its safe state and does not tick for one second.
     /// The second time, it does not tick for two seconds, and the third time for four. Then the
     /// whole scheduler stops. Four misses lead to the next step. After ten ticks in a row without a
-    /// miss, the policy goes one step back, and the count of misses starts again.
+    /// miss, the last step is undone, and the count of misses starts again.
     Graduated,
     /// Every node enters its safe state, and the whole scheduler stops.
     Stop,

@@ -193,7 +193,7 @@ fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicErr
         .and_then(|status| status.nodes().ok())
         .map(<[_]>::to_vec);
     Ok(SchedulerInfo {
-        name: topics.name().to_owned(),
+        name: topics.scheduler_name().to_owned(),
         process_id: living_pid.or(status.map(|status| status.process_id)),
         owner_id: living.map(|participant| participant.owner_id),
         is_alive: living.is_some(),
@@ -268,7 +268,7 @@ pub enum RemoteError {
     /// The rate in the command is invalid.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// The topics of the scheduler, by which it is observed and commanded, cannot be opened.
+    /// The topics through which programs observe and command the scheduler cannot be opened.
     #[error(transparent)]
     Topic(#[from] TopicError),
     /// The command cannot be sent on the scheduler's command topic.
@@ -305,7 +305,7 @@ impl RemoteScheduler {
     /// Returns the name of the scheduler to which this value sends commands.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.topics.name()
+        self.topics.scheduler_name()
     }
 
     /// Returns the scheduler's present state, in the same form as the function [`schedulers`].
@@ -386,7 +386,7 @@ impl RemoteScheduler {
             return Ok(None);
         };
         let begin = refusal_text(command, "");
-        let events = black_box(self.topics.namespace(), self.topics.name())?;
+        let events = black_box(self.topics.namespace(), self.topics.scheduler_name())?;
         let later = events.iter().rev();
         let later = later.take_while(|event| event.monotonic_ns >= *sent_ns);
         let mut refusals = later.filter(|event| event.kind == NodeEvent::COMMAND);
@@ -470,7 +470,7 @@ fn inspect_live_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, Rem
         .map(|info| info.name)
         .collect();
     Err(RemoteError::NotRunning {
-        name: topics.name().to_owned(),
+        name: topics.scheduler_name().to_owned(),
         running,
     })
 }

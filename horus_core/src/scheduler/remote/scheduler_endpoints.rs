@@ -127,7 +127,7 @@ impl SchedulerEndpoints {
         // schedulers of the name.
         let _earlier = events.try_iter().take(BLACK_BOX_EVENTS_MAX).count();
         Ok(Some(Self {
-            name: topics.name().to_owned(),
+            name: topics.scheduler_name().to_owned(),
             process_id: std::process::id(),
             begin_ns: Clock::kernel().now_ns(),
             nodes_max: nodes,

@@ -94,7 +94,7 @@ impl SchedulerTopics {
         Ok(places)
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn scheduler_name(&self) -> &str {
         &self.name
     }
 
@@ -235,31 +235,31 @@ mod tests {
         ];
         for (wanted, name) in table {
             let place = SchedulerTopics::new(&namespace, wanted);
-            assert_eq!(place.name(), name, "{wanted:?}");
+            assert_eq!(place.scheduler_name(), name, "{wanted:?}");
             for place in [place.clone(), place.with_number(2), place.with_number(1000)] {
                 assert!(
                     TopicName::new(&place.topic_name(STATUS_SUFFIX)).is_ok(),
                     "{place:?}"
                 );
                 assert_eq!(
-                    SchedulerTopics::new(&namespace, place.name()).name(),
-                    place.name()
+                    SchedulerTopics::new(&namespace, place.scheduler_name()).scheduler_name(),
+                    place.scheduler_name()
                 );
             }
         }
         assert_eq!(
             SchedulerTopics::new(&namespace, "arm")
                 .with_number(1)
-                .name(),
+                .scheduler_name(),
             "arm"
         );
         assert_eq!(
             SchedulerTopics::new(&namespace, "arm")
                 .with_number(3)
-                .name(),
+                .scheduler_name(),
             "arm-3"
         );
         let numbered = SchedulerTopics::new(&namespace, &long).with_number(12);
-        assert_eq!(numbered.name(), format!("{}-12", &long[..61]));
+        assert_eq!(numbered.scheduler_name(), format!("{}-12", &long[..61]));
     }
 }

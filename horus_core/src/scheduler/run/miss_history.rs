@@ -33,7 +33,8 @@ pub(crate) enum MissAction {
     Stop,
 }
 
-/// Number of ticks in a row without a miss after which the node's miss policy goes one step back.
+/// Number of ticks in a row without a miss after which the last step of the node's miss policy is
+/// undone; for example, the node leaves its safe state.
 const RECOVERY_TICKS: u32 = 10;
 /// Number of misses on one level of the miss policy that only cause warnings. One more miss leads
 /// to the next level.

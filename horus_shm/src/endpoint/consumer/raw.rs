@@ -442,8 +442,9 @@ impl RawConsumer {
         fault::epoch_after_access() != self.seen_epoch && !self.check_health()
     }
 
-    /// Checks this consumer's files and handle if the fault counter of the process has changed.
-    /// Returns false if the consumer can no longer be used.
+    /// Checks this consumer's files and handle. Called when the process-wide fault counter (of
+    /// events such as a truncated file) has changed. Returns false if the consumer can no longer be
+    /// used.
     #[cold]
     fn check_health(&mut self) -> bool {
         let _uncancelled = NoCancelGuard::new();

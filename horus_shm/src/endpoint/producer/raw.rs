@@ -306,8 +306,9 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Checks this producer's files and handle if the fault counter of the process has changed.
-    /// Returns an error if the producer can no longer be used.
+    /// Checks this producer's files and handle. Called when the process-wide fault counter (of
+    /// events such as a truncated file) has changed. Returns an error if the producer can no longer
+    /// be used.
     #[cold]
     fn check_health(&mut self) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();

@@ -140,7 +140,7 @@ impl TopicMemory {
         };
         extents.push(&extent);
         drop(extents);
-        self.note_header(id, extent.base, &extent.offer);
+        self.remember_header(id, extent.base, &extent.offer);
         Ok(extent)
     }
 
@@ -203,7 +203,7 @@ impl TopicMemory {
             None => Extent::on_heap(id, base, offer),
         });
         self.lock_extents().push(&extent);
-        self.note_header(id, base, &extent.offer);
+        self.remember_header(id, base, &extent.offer);
         if block.oldest.get() == 0 {
             block.oldest.set(id.generation);
         }
@@ -298,7 +298,7 @@ impl TopicMemory {
         // WHY no file on the heap: what is unknown there was removed.
         known.or_else(|| {
             let (base, offer) = Extent::read_offer(self.file()?, id).ok()?;
-            self.note_header(id, base, &offer);
+            self.remember_header(id, base, &offer);
             Some(read(base, &offer))
         })
     }
@@ -315,7 +315,7 @@ impl TopicMemory {
 
     /// Stores the header of an extent, so that it is still known after the extent's file was
     /// removed, and is not read twice.
-    fn note_header(&self, id: ExtentId, base: ExtentBoundary, offer: &Offer) {
+    fn remember_header(&self, id: ExtentId, base: ExtentBoundary, offer: &Offer) {
         let mut headers = self.lock_headers();
         // WHY: a publisher that grows often must not fill the memory of its observers.
         headers.retain(|(old, ..)| {

@@ -506,8 +506,8 @@ impl<G: Group> ControlHandle<G> {
         Self(cell)
     }
 
-    /// Sends `control`, which the actor handles after all messages that were sent before. A full
-    /// mailbox accepts it, too.
+    /// Sends `control`, a message of the library. The actor handles it after all messages that were
+    /// sent before it. A full mailbox accepts it, too.
     ///
     /// # Errors
     ///

@@ -81,14 +81,14 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
 
     /// Makes the mailbox go on counting the message that is being handled, because the behaviour
     /// puts the message aside for later. Returns true if the message was counted at all; the
-    /// behaviour then has to call [`Self::stop_counting_message`] when it has handled the message.
+    /// behaviour then has to call [`Self::finish_kept_message`] when it has handled the message.
     pub fn keep_message_counted(&mut self) -> bool {
         core::mem::take(&mut self.in_hand)
     }
 
     /// Makes the mailbox stop counting a message that was put aside, and for which
     /// [`Self::keep_message_counted`] has returned true.
-    pub fn stop_counting_message(&mut self) {
+    pub fn finish_kept_message(&mut self) {
         self.handled += 1;
         self.subtract_in_steps();
     }

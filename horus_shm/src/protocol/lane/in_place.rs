@@ -401,7 +401,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     }
 
     /// Moves to the newest message, and calls `attempt` to get it; returns the result of `attempt`.
-    /// The second argument of `attempt` says which positions the reader jumped over. If `attempt`
+    /// The second argument of `attempt` says from which position the reader came. If `attempt`
     /// returns `None`, because the writer has overwritten the message, tries again a few times.
     fn try_at_latest<R>(
         &mut self,

@@ -62,8 +62,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Counts the message with the number `number` as received, and the messages between the
-    /// previously received one and this one as lost or skipped. `jump` is the jump by which the
-    /// reader got to the message.
+    /// previously received one and this one as lost or skipped. `jump` says from where the reader
+    /// moved to the message, if it wants only the newest one.
     pub(super) fn count_received_message(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number {
             self.count_missed_messages(number.saturating_sub(next), jump, 1);
@@ -73,7 +73,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Counts the messages before the message with the number `number` as lost or skipped, except
-    /// those that are already counted. `jump` is the jump by which the reader got past them.
+    /// those that are already counted. `jump` is as in [`Self::count_received_message`].
     pub(super) fn count_missed_before(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number
             && self.count_missed_messages(number.saturating_sub(next), jump, 0)

@@ -65,12 +65,12 @@ impl UnreadCounts {
     }
 }
 
-/// A jump of a reader to the newest message, by which it skips the older ones.
+/// A jump: the move of a reader to the newest message, which skips the older ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Jump {
-    /// The reader's position before the jump.
+    /// The reader's position before it moved to the newest message.
     pub(super) start: u64,
-    /// The position after the newest message, as it was at the time of the jump.
+    /// The position after the newest message, as it was when the reader moved.
     pub(super) head: u64,
 }
 

@@ -117,9 +117,10 @@ impl SpinTime {
     /// Returns the time until which the thread has to sleep before the tick that is due at
     /// `due_ns`. If the returned time is not after `now_ns`, the thread must not sleep.
     ///
-    /// A thread with a real-time priority that was awake for too long has to sleep now, even if it
-    /// misses the tick. If it had been spinning for whole periods, its spin time is also limited to
-    /// three quarters of a period, until a wake is late again.
+    /// A thread with a real-time priority that was awake for too long has to sleep first, even if
+    /// it then misses the tick. If it may spin for whole periods, its spin time is reduced to three
+    /// quarters of a period, so that it sleeps in each period. The next wake that is too late for
+    /// this spin time raises it again.
     pub(super) fn wake_ns(&mut self, now_ns: u64, due_ns: u64) -> u64 {
         let was_awake = self.has_priority && now_ns >= self.awake_until_ns;
         if was_awake && self.may_spin_whole_period() {

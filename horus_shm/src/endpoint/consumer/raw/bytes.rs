@@ -7,8 +7,8 @@ use crate::protocol::copy::MOTOR_COMMAND_BYTES;
 use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
 
-/// A function that returns the key of a message. Among the newest messages of several publishers,
-/// the one with the greatest key is chosen.
+/// A function that returns a number for a message, such as its send time. Among the newest messages
+/// of several publishers, the one with the greatest number is chosen.
 pub type Key<'a> = &'a dyn Fn(&[u8]) -> u64;
 
 impl RawConsumer {

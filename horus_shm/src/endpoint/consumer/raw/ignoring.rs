@@ -121,7 +121,7 @@ impl RawConsumer {
         self.for_each_file(|file| {
             let lanes = lanes_of(&file.segment, session_id);
             lane_indices(lanes).for_each(|lane| file.ignore(lane));
-            file.note_ignored(session_id, true);
+            file.record_ignored(session_id, true);
         });
         self.note_publisher_elsewhere(publisher, true);
     }
@@ -163,7 +163,7 @@ impl RawConsumer {
                 }
             }
             if included.is_ok() {
-                file.note_ignored(session_id, false);
+                file.record_ignored(session_id, false);
             }
         });
         included
@@ -187,9 +187,9 @@ impl RawConsumer {
         call(self);
     }
 
-    /// Notes whether this reader ignores a publisher session, in all that it remembers of the files
-    /// before its present one.
-    fn note_ignored(&mut self, session_id: u64, is_ignored: bool) {
+    /// Records, in the data about files other than the present one, whether this reader ignores a
+    /// publisher session.
+    fn record_ignored(&mut self, session_id: u64, is_ignored: bool) {
         let Some(past) = &mut self.past else { return };
         let known = past.sessions.iter_mut();
         known
@@ -205,9 +205,9 @@ impl RawConsumer {
         }
     }
 
-    /// Notes from which message on this reader ignores a publisher, or receives from it again, if
-    /// the publisher is in a file to which this reader has not moved yet. Otherwise the reader
-    /// finds the publisher's session in a lane.
+    /// Records from which message on this reader ignores a publisher, or receives from it again.
+    /// Does so only if the publisher is in a file to which this reader has not moved yet: otherwise
+    /// the reader finds the publisher's session in a lane.
     fn note_publisher_elsewhere(&mut self, publisher: PublisherProgress<'_>, is_ignored: bool) {
         let is_in = |file: &Self| file.segment.is_same_file(publisher.segment);
         if is_in(self) || self.former().iter().any(is_in) {

@@ -33,10 +33,11 @@ impl RawConsumer {
         found
     }
 
-    /// Returns, of the newest messages of all lanes, the one with the greatest key. Calls `read`
-    /// for each lane, with the best message so far. `read` returns the metadata, the key and the
-    /// content of that lane's newest message, of up to `bytes` bytes. The messages that are not
-    /// chosen are counted as skipped.
+    /// Returns the message with the greatest [`Key`](super::bytes::Key) among the newest messages
+    /// of all lanes, as `read` has returned it. Calls `read` for each lane, with the best message
+    /// so far, whose buffer `read` must not overwrite. `read` takes at most `bytes` bytes of the
+    /// lane's newest message, and returns its metadata, its key and the message itself. The
+    /// messages that are not chosen are counted as skipped.
     #[inline(always)]
     pub(in crate::endpoint::consumer) fn latest_among<M>(
         &mut self,

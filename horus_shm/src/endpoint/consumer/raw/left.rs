@@ -35,7 +35,7 @@ pub(super) struct FinishedFile {
     sessions: Vec<SessionProgress>,
 }
 
-/// The words of a lane that change with each message and with each publisher.
+/// The numbers of a lane that change with each message or with each publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LaneMark {
     session_id: u64,
@@ -85,10 +85,10 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the words of each lane that change with each message and with each publisher.
+    /// Returns, for each lane, the numbers that change with each message or with each publisher.
     ///
-    /// None of these words ever returns to an earlier value. So if two calls return the same, each
-    /// word had this value at every moment between the two loads of it.
+    /// None of these numbers ever returns to an earlier value. So if two calls return the same,
+    /// each number had this value at every moment between its two loads.
     pub(super) fn lane_marks(&self) -> Vec<LaneMark> {
         let lanes = 0..self.starts.len() as u32;
         let mark = |lane| {

@@ -34,8 +34,8 @@ pub(super) struct SessionProgress {
     pub(super) is_ignored: bool,
 }
 
-/// The lanes of a former file that the reader of that file found after it had moved on, and that
-/// have waited for messages in other files.
+/// The lanes of a former file that were found there after the reader had moved on. They are read
+/// after the earlier messages of their publishers in other files.
 #[derive(Debug, Default)]
 pub(super) struct LateLanes {
     /// A bit mask of these lanes.
@@ -169,7 +169,7 @@ impl RawConsumer {
     ) -> impl Iterator<Item = SessionProgress> + use<'_> {
         // WHY the lane, too: a publisher that comes back claims one that was never used, and may
         // have sent nothing since.
-        let place = |lane| (self.first_position(lane), lane);
+        let place = |lane| (self.lane_beginning_position(lane), lane);
         let came_before = move |found: &SessionProgress| {
             let at = found.lane.filter(|&found| found != lane);
             found.id == session_id && at.is_some_and(|at| place(at) < place(lane))
@@ -340,7 +340,7 @@ impl RawConsumer {
     }
 
     /// Returns the position at which a lane begins; 0 if that is not known.
-    fn first_position(&self, lane: u32) -> u64 {
+    fn lane_beginning_position(&self, lane: u32) -> u64 {
         let beginning = self.segment.lane_beginning(lane);
         beginning.map_or(0, |beginning| beginning.position)
     }

@@ -111,8 +111,8 @@ pub(super) struct FailedMove {
 }
 
 impl RawProducer {
-    /// Checks, before a message is begun, whether a new fault epoch concerns this producer. If its
-    /// file has lost its name, moves to the file that has the name now.
+    /// Checks this producer as [`Self::check_health`] does, before a message is begun. If its file
+    /// has lost its name, moves to the file that has the name now.
     ///
     /// # Errors
     ///
