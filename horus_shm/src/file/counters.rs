@@ -10,7 +10,7 @@ use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, ReadProgress, TopicMemory};
-use crate::file::session::{EndpointSession, of_one_endpoint};
+use crate::file::session::{EndpointSession, read_one_endpoint};
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
@@ -78,7 +78,7 @@ pub struct ReaderCounters {
     /// True if the subscriber requests reliable delivery. A publisher that offers it does not
     /// overwrite a message that this subscriber has not read: it waits while the ring is full.
     pub is_reliable: bool,
-    /// The message type that the subscriber reads, as in [`MatchSettings`]; the identity of no type
+    /// The message type that the subscriber reads, as in [`MatchSettings`]; [`TypeIdentity::NONE`]
     /// while the subscriber is joining.
     pub type_identity: TypeIdentity,
     /// Histogram of the time from the publication of a message to its receipt. Only a sample of the
@@ -140,12 +140,12 @@ pub struct UnmatchedPair {
     pub cause: Mismatch,
 }
 
-/// A report of a reader that a publisher on its topic does not match it, so that it gets no
+/// A report that a publisher does not match a reader of its topic, so that the reader gets no
 /// messages from that publisher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MismatchedPublisher {
-    /// The topic to which the publisher and the reader that it does not match belong.
+    /// The topic of the publisher and the reader.
     pub topic: TopicLabel,
     /// The process of the publisher; `None` if the publisher has left, so that only its messages
     /// remain.
@@ -218,8 +218,8 @@ impl TopicMemory {
         self.newest_extents().filter_map(offer).collect()
     }
 
-    /// Returns the newest extent of each lane that has one, and the owner word, which identifies
-    /// the process of the lane's publisher.
+    /// Returns the newest extent (file of slots) of each lane that has one, and the owner word,
+    /// which identifies the process of the lane's publisher.
     fn newest_extents(&self) -> impl Iterator<Item = (ExtentId, u64)> {
         let lanes = 0..self.shape().lane_limit();
         lanes.filter_map(|lane| {
@@ -271,14 +271,14 @@ impl TopicMemory {
         pairs
     }
 
-    /// Returns the newest offer in lane `lane`, and the process of the publisher, if it is alive.
-    /// Both are of the same claim of the lane. Returns `None` if the lane has no offer, or if its
-    /// file cannot be read.
+    /// Returns the newest offer in lane `lane`, and the process of the lane's publisher, if it is
+    /// alive. If another publisher claims the lane meanwhile, reads both again. Returns `None` if
+    /// the lane has no offer, or if its file cannot be read.
     pub(crate) fn offer_and_publisher(&self, lane: u32) -> Option<(Offer, Option<Participant>)> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed: system calls order the lane file.
         let claim = || (lane_claim(block), block.generation.get());
-        let found = of_one_endpoint(claim, |((session, _), generation)| {
+        let found = read_one_endpoint(claim, |((session, _), generation)| {
             let id = (generation != 0).then_some(ExtentId { lane, generation })?;
             Some((self.offer_of(id)?, self.participant(session.owner())))
         });
@@ -302,7 +302,7 @@ impl TopicMemory {
                 skips: position.saturating_sub(sent),
             }
         };
-        let found = of_one_endpoint(
+        let found = read_one_endpoint(
             || lane_claim(block),
             |(session, claims)| counters(cache.participant(self, session.owner()), claims),
         );
@@ -311,8 +311,8 @@ impl TopicMemory {
     }
 
     /// Returns all live subscribers that have joined, with their match settings, without observers.
-    /// Writes nothing, and reads no file: a process that opens a publisher compares them with its
-    /// own match settings, however many messages wait for these subscribers.
+    /// A process that opens a publisher compares these settings with its own. Writes nothing, and
+    /// reads no file, so the cost does not depend on how many messages wait for the subscribers.
     #[must_use]
     pub fn joined_readers(&self) -> Vec<JoinedReader> {
         let readers = (0..self.shape().reader_limit()).filter_map(|slot| self.joined_reader(slot));
@@ -325,7 +325,7 @@ impl TopicMemory {
         let block = self.reader_block(slot, Access::Read).ok()?;
         let wait = self.wait_block(Access::Read).ok()?;
         let session = || EndpointSession::load(&block.owner, &block.joined);
-        let reader = of_one_endpoint(session, |session| {
+        let reader = read_one_endpoint(session, |session| {
             let owner_id = session.joined_owner()?;
             (!self.is_dead(owner_id)).then(|| JoinedReader {
                 slot,
@@ -363,7 +363,7 @@ impl TopicMemory {
         let cursors = self.cursors(slot, Access::Read).ok()?;
         let wait = self.wait_block(Access::Read).ok();
         let session = || EndpointSession::load(&block.owner, &block.joined);
-        let counters = of_one_endpoint(session, |session| {
+        let counters = read_one_endpoint(session, |session| {
             let subscriber = cache.participant(self, session.owner())?;
             let words = wait.map_or((0, 0), |wait| (wait.waiters.get(), wait.gated.get()));
             let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
@@ -375,8 +375,8 @@ impl TopicMemory {
         counters.flatten()
     }
 
-    /// Returns how many messages of all lanes still wait for a reader with these cursors, and how
-    /// many it has lost without having noticed it.
+    /// Returns how many messages of all lanes still wait for a reader, and how many it has lost
+    /// without having noticed it. `cursors` are the reader's positions, one for each lane.
     fn unread_counts(&self, cursors: &[AtomicU64], match_settings: MatchSettings) -> UnreadCounts {
         let mut unread = UnreadCounts::default();
         for (lane, cursor) in cursors.iter().enumerate() {
@@ -397,7 +397,7 @@ impl TopicMemory {
     }
 
     /// Returns the process of the endpoint with the owner word `owner`; `None` if that process is
-    /// dead, or only holds the place to clear it or to claim it.
+    /// dead, or only holds the lane or reader slot to clear or claim it.
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && owner & HELD_BIT == 0 && !self.is_dead(owner);
         lives.then(|| self.process_of(owner))

@@ -32,11 +32,11 @@ use crate::protocol::sync::Word as _;
 use crate::protocol::tuning::Tuning;
 
 /// Maximum number of extents of one lane whose files exist. There may be more while reliable
-/// readers still have to read extents of earlier publishers, or if later ones have no messages.
+/// readers still have to read extents of earlier publishers, or if later extents have no messages.
 pub(crate) const EXTENTS_MAX: usize = 4;
 
-/// Maximum size in bytes of all slots of a lane together, for a reader to map them writable. WHY:
-/// if the slots are small, a writable mapping makes receiving faster. Measured on a Zen 4 with
+/// Maximum size in bytes of all slots of a lane together that a reader maps as writable memory.
+/// WHY: if the slots are small, a writable mapping makes receiving faster. Measured on a Zen 4 with
 /// first-level caches of 32 KiB: faster with 16 KiB, not with 32 KiB and more.
 const WRITABLE_BYTES_MAX: usize = 16 << 10;
 
@@ -55,9 +55,9 @@ pub(crate) enum ExtentUse {
 }
 
 impl ExtentUse {
-    /// Returns how an endpoint maps slots that have `bytes` bytes together. WHY only a reader that
-    /// is declared to be alone may map them writable: a stray store of its process could damage a
-    /// message that another reader receives.
+    /// Returns the access with which an endpoint maps slots that have `bytes` bytes together. WHY
+    /// only a reader that is declared to be alone may map them writable: a stray store of its
+    /// process could damage a message that another reader receives.
     fn access(self, bytes: usize) -> Access {
         let is_faster = || bytes <= WRITABLE_BYTES_MAX && Tuning::current().maps_slots_writable;
         match self {
@@ -86,7 +86,8 @@ pub(crate) struct Extent {
     slots: Region,
     /// The open lane file, if the endpoint needs it ([`ExtentUse::keeps_descriptor`]).
     fd: Option<CheckedFd>,
-    /// The mark of the topic file ([`TopicFile::has_lost_extent`]); `None` on the heap.
+    /// The flag [`TopicFile::has_lost_extent`], which is set when this extent is dropped and its
+    /// file was truncated; `None` on the heap.
     topic_lost: Option<Arc<AtomicU64>>,
 }
 

@@ -146,8 +146,7 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
     encode_header(header, &offer.type_info)
 }
 
-/// Returns a header in which only the fields are set that topic files and lane files have in
-/// common.
+/// Returns a header in which only the common fields of topic files and lane files are set.
 fn common_fields(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> Header {
     let mut header = Header {
         magic,
@@ -386,14 +385,14 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
         bytes: header.payload_bytes,
         align: header.payload_align,
         sized,
-        growth: decode_growth(header)?,
+        growth: decode_field_prefixes(header)?,
     })
 }
 
 /// Maximum length in bytes of a message's head: the fields that precede data of variable length.
 const HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
 
-fn decode_growth(header: &Header) -> Result<FieldPrefixes, HeaderError> {
+fn decode_field_prefixes(header: &Header) -> Result<FieldPrefixes, HeaderError> {
     let entries = header.growth.iter();
     let growth = FieldPrefixes::new(entries.map(|&[hash, bytes]| FieldPrefix { hash, bytes }));
     let growth = growth.with_head(header.head_bytes);

@@ -97,7 +97,7 @@ struct WatchedNames {
     entries: Vec<Arc<WatchedName>>,
     /// True if the thread that checks the names is running. If false, the next name that is added
     /// starts it.
-    is_served: bool,
+    is_thread_running: bool,
     /// The changes that endpoints have found, and that the thread has not reported yet.
     unreported: Vec<NameLost>,
 }
@@ -123,13 +123,13 @@ impl NameWatch {
         let mut watched = lock_watched_names();
         watched.entries.push(Arc::clone(&entry));
         // WHY no error: the topic works without the thread, and the next open tries again.
-        watched.is_served = watched.is_served || start_thread();
+        watched.is_thread_running = watched.is_thread_running || start_thread();
         Self { entry }
     }
 
-    /// Stores that the name leads to the file again, and makes all endpoints check their files. The
-    /// caller has just opened the file by its name.
-    pub(crate) fn note_linked_again(&self) {
+    /// Records that the name leads to the file again, and makes all endpoints check their files.
+    /// The caller has just opened the file by its name.
+    pub(crate) fn record_linked_again(&self) {
         let watched = lock_watched_names();
         // Relaxed: the epoch, which is advanced next, orders it.
         self.entry.state.set(NameState::Linked as u64);
@@ -231,7 +231,7 @@ fn check_names() -> Option<Vec<NameLost>> {
     let mut watched = lock_watched_names();
     let mut changed = std::mem::take(&mut watched.unreported);
     if watched.entries.is_empty() && changed.is_empty() {
-        watched.is_served = false;
+        watched.is_thread_running = false;
         return None;
     }
     changed.extend(watched.check());

@@ -38,7 +38,7 @@ const TOPICS_DIRECTORY: &str = "topics";
 /// Maximum number of attempts to open a namespace. An attempt fails if another process removes the
 /// namespace in the meantime.
 const OPEN_ATTEMPTS: u32 = 100;
-const OPEN_PAUSE: Duration = Duration::from_millis(1);
+const OPEN_RETRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// The namespaces that are open in this process, so that it opens each of them only once.
 static OPEN_NAMESPACES: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
@@ -126,7 +126,7 @@ impl Namespace {
                 Err(
                     NamespaceError::Gone { .. }
                     | NamespaceError::Registry(RegistryError::Gone { .. }),
-                ) => thread::sleep(OPEN_PAUSE),
+                ) => thread::sleep(OPEN_RETRY_PAUSE),
                 other => return other,
             }
         }
@@ -249,8 +249,8 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// An error if the program closed the descriptor of the directory, or the descriptor that holds
-    /// the lock that marks this process as alive.
+    /// An error if the program closed the descriptor of the directory, or the descriptor whose lock
+    /// marks this process as alive.
     pub fn topics_dir(&self) -> io::Result<BorrowedFd<'_>> {
         self.registry.check_lock_open()?;
         self.topics.get()

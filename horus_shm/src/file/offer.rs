@@ -161,7 +161,7 @@ impl Request {
 
     /// Returns `offer` with longer slots, in which a message of `bytes` bytes fits; `None` if this
     /// publisher may not send messages of that length.
-    pub(crate) fn offer_for_longer(&self, offer: &Offer, bytes: u64) -> Option<Offer> {
+    pub(crate) fn offer_for_longer_messages(&self, offer: &Offer, bytes: u64) -> Option<Offer> {
         if bytes > self.longest_bytes() || !offer.shape.request().sized {
             return None;
         }
@@ -175,7 +175,7 @@ impl Request {
 
     /// Returns `offer` with at least `capacity` slots, a number that is rounded up to a power of
     /// two; `None` if no lane can have so many.
-    pub(crate) fn offer_for_more(&self, offer: Offer, capacity: u64) -> Option<Offer> {
+    pub(crate) fn offer_for_more_slots(&self, offer: Offer, capacity: u64) -> Option<Offer> {
         if capacity <= offer.shape.capacity() {
             return Some(offer);
         }

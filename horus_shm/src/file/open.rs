@@ -68,8 +68,8 @@ fn lock_files_in_use() -> MutexGuard<'static, FilesInUse> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one segment of `file` less. If it was the last one in this process, removes the file from
-/// the table and calls `last`.
+/// Subtracts one segment from the count of the segments of `file`. If it was the last one in this
+/// process, removes the file from the table and calls `last`.
 pub(crate) fn release_file_in_use(file: &TopicFile, last: impl FnOnce()) {
     let mut table = lock_files_in_use();
     if let Some(entry) = table.get_mut(&file.id) {
@@ -353,7 +353,7 @@ impl TopicPath<'_> {
                 let file = self.topic_file(fd, id).with_id(header.topic_id);
                 self.attach_to_file(&mut table, (file, stat), header.type_info)
             }
-            Err(error) => self.remove_stale(&self.topic_file(fd, id), error),
+            Err(error) => self.remove_stale_file(&self.topic_file(fd, id), error),
         }
     }
 
@@ -433,7 +433,7 @@ impl TopicPath<'_> {
 
     /// Removes an unusable file, provided that it is out of date (not just foreign) and no process
     /// has it open.
-    pub(crate) fn remove_stale(
+    pub(crate) fn remove_stale_file(
         &self,
         file: &TopicFile,
         error: HeaderError,
@@ -468,7 +468,7 @@ impl TopicPath<'_> {
             HeaderError::Registry => OpenError::RegistryReplaced { path },
         };
         let fd = file.fd.get().map_err(self.io_error("taking a lease on"))?;
-        if !self.lease_stale(fd, &refusal)? {
+        if !self.lease_stale_file(fd, &refusal)? {
             return Ok(OpenAttempt::InUse(Box::new(refusal)));
         }
         let removed = presence::retire(file).map_err(self.io_error("removing the stale"));
@@ -487,7 +487,7 @@ impl TopicPath<'_> {
     ///
     /// The kernel grants no lease on a file of another user. Then returns true for a file of an
     /// earlier boot, which no process can have open, and otherwise an error.
-    fn lease_stale(&self, fd: BorrowedFd<'_>, refusal: &OpenError) -> Result<bool, OpenError> {
+    fn lease_stale_file(&self, fd: BorrowedFd<'_>, refusal: &OpenError) -> Result<bool, OpenError> {
         let refused = match lock::try_write_lease(fd) {
             // The kernel grants a lease only to the owner of the file and to root.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,

@@ -292,8 +292,8 @@ impl TopicMemory {
     }
 
     /// Returns true if this process has found that the topic's file was truncated, or that the
-    /// program closed the descriptor that holds the lock that marks this process as alive. From
-    /// then on nothing can be sent or received through this segment.
+    /// program closed the descriptor whose lock marks this process as alive. From then on nothing
+    /// can be sent or received through this segment.
     #[must_use]
     pub fn is_memory_lost(&self) -> bool {
         let SegmentBacking::File(file) = &self.backing else {

@@ -44,15 +44,16 @@ pub struct EndpointId {
 /// The way in which an endpoint ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointEnd {
-    /// It was closed.
+    /// The endpoint was closed.
     Left,
-    /// Its process ended without closing it.
+    /// The endpoint's process ended without closing it.
     Died,
-    /// One of the two: the topic may have forgotten its death, because of later ones.
+    /// Either of the two. The topic remembers only the last deaths, and may have forgotten this
+    /// one.
     Unknown,
 }
 
-/// Maximum number of times that [`of_one_endpoint`] reads a lane or reader slot.
+/// Maximum number of times that [`read_one_endpoint`] reads a lane or reader slot.
 const READS_MAX: u32 = 8;
 
 /// Calls `read` with the result of `session`, which loads the identity of the endpoint that has a
@@ -60,7 +61,7 @@ const READS_MAX: u32 = 8;
 /// The value that it returns therefore describes one endpoint.
 ///
 /// Returns `None` if that does not succeed in [`READS_MAX`] times.
-pub(super) fn of_one_endpoint<S: PartialEq + Copy, T>(
+pub(super) fn read_one_endpoint<S: PartialEq + Copy, T>(
     session: impl Fn() -> S,
     mut read: impl FnMut(S) -> T,
 ) -> Option<T> {
@@ -277,8 +278,8 @@ impl TopicMemory {
         owner != 0 && !self.is_dead(owner)
     }
 
-    /// Returns the process for which the owner word `owner` stands, alive or dead. Its description
-    /// is missing if another process has taken its entry in the registry since then.
+    /// Returns the process for which the owner word `owner` stands, alive or dead. The process's
+    /// description is missing if another process has taken its entry in the registry since then.
     #[must_use]
     pub fn process_of(&self, owner: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());

@@ -274,7 +274,7 @@ fn sweep_topic(
         }
         Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(SweepOutcome::Foreign),
         Err(error) => {
-            let look = place.remove_stale(&place.topic_file(fd, id), error)?;
+            let look = place.remove_stale_file(&place.topic_file(fd, id), error)?;
             Ok(if matches!(look, OpenAttempt::Gone) {
                 SweepOutcome::Removed
             } else {

@@ -59,8 +59,8 @@ impl FieldPrefixes {
         }
     }
 
-    /// Sets the length of the head, in bytes. The head is the fields of a type in whose messages
-    /// data of variable length follows the fields.
+    /// Sets the length of the head, in bytes. The head consists of the fields that precede data of
+    /// variable length in each message.
     #[must_use]
     pub const fn with_head(mut self, bytes: u32) -> Self {
         self.head_bytes = bytes;

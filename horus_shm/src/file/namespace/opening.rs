@@ -20,7 +20,7 @@ impl Namespace {
         let config = config
             .to_absolute()
             .map_err(directory::io_error("find", config.dir()))?;
-        Ok(Self::join(&config)?.swept())
+        Ok(Self::join(&config)?.sweep_if_new())
     }
 
     /// Opens the namespace that `config` selects, as [`Self::open`] does, but creates nothing.
@@ -50,7 +50,7 @@ impl Namespace {
             .to_absolute()
             .map_err(directory::io_error("find", config.dir()))?;
         let found = Self::join_existing(&config)?;
-        Ok(found.map(JoinedNamespace::swept_with_report))
+        Ok(found.map(JoinedNamespace::sweep_if_new_with_report))
     }
 
     /// Opens the namespace that the environment variables name: see [`NamespaceConfig::from_env`].
@@ -65,12 +65,12 @@ impl Namespace {
 
 impl JoinedNamespace {
     /// Returns the namespace. If this call has opened it, removes what dead processes left in it.
-    fn swept(self) -> Arc<Namespace> {
-        self.swept_with_report().0
+    fn sweep_if_new(self) -> Arc<Namespace> {
+        self.sweep_if_new_with_report().0
     }
 
-    /// Returns the namespace, as [`Self::swept`] does, and the report of what was removed.
-    fn swept_with_report(self) -> (Arc<Namespace>, SweepReport) {
+    /// Returns the namespace, as [`Self::sweep_if_new`] does, and the report of what was removed.
+    fn sweep_if_new_with_report(self) -> (Arc<Namespace>, SweepReport) {
         let mut report = SweepReport::default();
         if self.is_new {
             // WHY: every process that joins removes the remains of dead ones. A directory that

@@ -69,7 +69,8 @@ impl Namespace {
 }
 
 /// Returns true if the file with the name `name` is a topic whose users have locks in the registry
-/// that `provenance` names, or is of another boot, which no process outlives.
+/// that `provenance` names. Also returns true if the file was created before the machine was last
+/// booted, so that no process uses it.
 fn is_topic_of(topics: BorrowedFd<'_>, name: &str, provenance: Provenance) -> bool {
     let Ok(topic) = TopicName::from_file_name(name) else {
         return false;
@@ -129,7 +130,7 @@ impl NamespaceRemoval {
         self.open_dir(place.as_fd(), name)
     }
 
-    /// Opens the directory `name` in `parent`; returns `None` if it does not exist.
+    /// Opens the directory `name` in the directory `dir`; returns `None` if it does not exist.
     fn open_dir(
         &self,
         dir: BorrowedFd<'_>,
@@ -164,12 +165,12 @@ impl NamespaceRemoval {
             Ok(topics) => Some(topics),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             // WHY no error: another kind of file has the name, and is removed below.
-            Err(_) => return self.remove_rest(parent, name, dir),
+            Err(_) => return self.remove_registry_and_directories(parent, name, dir),
         };
         if let Some(topics) = topics {
             self.remove_topics(topics.as_fd())?;
         }
-        self.remove_rest(parent, name, dir)
+        self.remove_registry_and_directories(parent, name, dir)
     }
 
     /// Removes all topics, if no process has one of them open. WHY this is checked with leases: a
@@ -240,7 +241,7 @@ impl NamespaceRemoval {
         })
     }
 
-    fn remove_rest(
+    fn remove_registry_and_directories(
         &self,
         parent: BorrowedFd<'_>,
         name: &OsStr,

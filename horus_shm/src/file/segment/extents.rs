@@ -14,7 +14,7 @@ use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, SkipCounter};
 use crate::protocol::sync::{Word, edge};
 
-/// Maximum number of extents (files of slots) of a lane in which a reader's messages are searched.
+/// Maximum number of extents (files of slots) of a lane that are searched for a reader's messages.
 /// The search goes backwards from the newest extent.
 pub(crate) const SEARCHED_EXTENTS_MAX: u64 = 16;
 
@@ -34,9 +34,9 @@ pub(crate) struct LaneBeginning {
 /// its users, and each user finds the mappings of all others here.
 #[derive(Debug, Default)]
 pub(super) struct ExtentList {
-    /// All of them, in no particular order.
+    /// All extents that this process has mapped, in no particular order.
     mapped: Vec<Weak<Extent>>,
-    /// Those that stay mapped without a user, while `keepers` is not 0.
+    /// The extents that stay mapped even without a user, while `keepers` is not 0.
     kept: Vec<Arc<Extent>>,
     /// The number of [`KeptExtents`]; one more on the heap, where readers can find an extent only
     /// in this list, until its owner removes it.
@@ -70,9 +70,9 @@ impl ExtentList {
     }
 }
 
-/// Keeps all extents (files of slots) mapped that are mapped while this value exists. WHY: an
-/// endpoint that is being opened looks into extents before it uses them, and must not map them
-/// twice.
+/// A guard: an extent (file of slots) that this process maps while the guard exists stays mapped at
+/// least until the guard is dropped. WHY: an endpoint that is being opened looks into extents
+/// before it uses them, and must not map them twice.
 pub(crate) struct KeptExtents<'a>(&'a TopicMemory);
 
 impl Drop for KeptExtents<'_> {
@@ -91,7 +91,7 @@ impl Drop for KeptExtents<'_> {
 }
 
 impl TopicMemory {
-    /// Keeps all extents mapped that are mapped from now on, until the result is dropped.
+    /// Keeps each extent that this process maps from now on mapped, until the result is dropped.
     pub(crate) fn keep_extents_mapped(&self) -> KeptExtents<'_> {
         self.lock_extents().keepers += 1;
         KeptExtents(self)
@@ -223,7 +223,8 @@ impl TopicMemory {
     }
 
     /// Returns the beginning of a lane; `None` if the lane has no extent (file of slots), or if its
-    /// record is damaged. The caller has loaded the changes or the head of the lane.
+    /// record is damaged. The caller must have loaded the topic's change counter or the lane's head
+    /// before.
     pub(crate) fn lane_beginning(&self, lane: u32) -> Option<LaneBeginning> {
         // Relaxed, all: that load ordered them. WHY the maximum: other processes can write
         // anything here.

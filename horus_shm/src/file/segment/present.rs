@@ -62,7 +62,7 @@ impl Segment {
         if memory.is_name_lost()
             && let Some(watch) = memory.file().and_then(|file| file.name_watch.as_ref())
         {
-            watch.note_linked_again();
+            watch.record_linked_again();
         }
         Ok(Self::new(&self.request, memory))
     }

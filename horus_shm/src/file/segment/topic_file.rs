@@ -63,7 +63,7 @@ pub(crate) struct TopicFile {
     pub(crate) topic_id: [u8; 16],
     pub(super) lane_area: PartMappings,
     pub(super) reader_area: PartMappings,
-    /// 1 once an extent (file of slots) was unmapped that an access had found truncated; 0 before.
+    /// 1 once an extent (file of slots) whose file was found truncated has been unmapped; 0 before.
     pub(crate) has_lost_extent: Arc<AtomicU64>,
 }
 

@@ -208,7 +208,7 @@ impl RawProducer {
         self.check_file_not_truncated()?;
         let topic = self.segment.label();
         let request = self.segment.request();
-        let Some(offer) = request.offer_for_longer(&self.extent.offer, bytes) else {
+        let Some(offer) = request.offer_for_longer_messages(&self.extent.offer, bytes) else {
             return Err(SendError::TooLong {
                 topic,
                 message: (),

@@ -96,9 +96,9 @@ impl PublisherSession {
         let longer = if self.slot_bytes <= offer.shape.request().payload_bytes {
             offer.clone()
         } else {
-            request.offer_for_longer(offer, self.slot_bytes)?
+            request.offer_for_longer_messages(offer, self.slot_bytes)?
         };
-        request.offer_for_more(longer, self.repeated)
+        request.offer_for_more_slots(longer, self.repeated)
     }
 }
 
