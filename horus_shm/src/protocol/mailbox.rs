@@ -35,8 +35,7 @@ pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 /// while other actors wait for the thread.
 pub const REVERSED_LINKS_MAX: u32 = 4096;
 
-/// Binary logarithm of the number of PAUSE instructions after a sender's first failed
-/// compare-exchange.
+/// Binary logarithm of the number of PAUSEs after a sender's first failed compare-exchange.
 ///
 /// WHY not fewer: during these pauses another sender can send some twenty messages without a
 /// conflict. If two senders send to one mailbox all the time, a message takes 58 ns. It takes 70 ns
@@ -64,8 +63,7 @@ impl Tag {
     /// The tag bit of a block that counts in the mailbox's depth (number of messages).
     pub const COUNTED: Self = Self(1);
 
-    /// Returns the tag of blocks of the kind `kind`. `is_counted` says whether these blocks count
-    /// in the mailbox's depth.
+    /// Returns the tag of a block of kind `kind`. The mailbox's depth includes it if `is_counted`.
     #[must_use]
     pub const fn new(kind: u8, is_counted: bool) -> Self {
         Self((kind as u16) << 1 | is_counted as u16)
@@ -199,8 +197,7 @@ pub enum PushOutcome {
     Woke,
 }
 
-/// Sends `chain` to the mailbox. Lock-free: tries again only if another thread has changed the
-/// mailbox's word.
+/// Sends `chain` to the mailbox. Lock-free: repeats only if another thread has changed the word.
 ///
 /// # Errors
 ///
@@ -251,9 +248,8 @@ pub unsafe fn push_chain<M: MailboxMemory>(
     }
 }
 
-/// Pauses before another attempt at a compare-exchange that has failed. `steps` is the binary
-/// logarithm of the number of PAUSE instructions. Each call increments it, up to
-/// [`BACKOFF_LOG2_MAX`].
+/// Executes 2 to the power of `steps` PAUSE instructions, before another attempt at a
+/// compare-exchange that has failed. Increments `steps`, up to [`BACKOFF_LOG2_MAX`].
 #[cold]
 fn back_off(steps: &mut u32) {
     for _ in 0..1_u32 << *steps {
