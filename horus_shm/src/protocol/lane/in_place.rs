@@ -395,6 +395,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         let limit = PinLimit::from_word(self.memory.pin_limit_word(pin.reader).get()).limit;
         if limit < pin.in_use.into() {
             clear_pin(self.memory.pin_word(pin.reader, pin.pin));
+            self.count_passed_messages(jump.start());
             return Some(Err(PollOutcome::Busy));
         }
         Some(Ok(self.pass_message(jump)))
@@ -410,6 +411,9 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         let start = self.pos;
         for _ in 0..=RESYNCS_MAX {
             if !self.has_message() {
+                if self.pos > start {
+                    self.count_passed_messages(Some(start));
+                }
                 return Err(self.count_empty_poll());
             }
             // Relaxed: only the place where the search begins; the stamps decide. A head from
@@ -437,6 +441,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             }
         }
         self.busy += 1;
+        self.count_passed_messages(Some(start));
         Err(PollOutcome::Busy)
     }
 
@@ -473,31 +478,6 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             bytes,
             number: number.wrapping_add(1),
         }
-    }
-
-    /// Makes this reader count its losses by message numbers from now on. The messages from number
-    /// `first` up to, but not including, number `next` are already counted.
-    pub fn start_numbering(&mut self, first: u64, next: u64) {
-        self.numbered = true;
-        (self.first_number, self.next_number) = (Some(first), Some(next));
-    }
-
-    /// Makes this reader count its losses by positions from now on. Messages before number `next`
-    /// that were not read count as lost. Returns the number of the first message that this reader
-    /// has counted, if there is one.
-    pub fn stop_numbering(&mut self, next: u64) -> Option<u64> {
-        let first = self.first_number;
-        self.count_missed_before(next, Jump::NONE);
-        self.numbered = false;
-        (self.first_number, self.next_number) = (None, None);
-        first
-    }
-
-    /// Returns the number of the first message that this reader counts (as received, lost or
-    /// skipped), and the number of the next message that it expects. Returns `None` if no message
-    /// was read yet, and the reader was created without a first number.
-    pub fn accounted_numbers(&self) -> Option<(u64, u64)> {
-        self.first_number.zip(self.next_number)
     }
 
     /// Copies the next message, or the newest one, into `dst`: at most `bytes` bytes. The length in

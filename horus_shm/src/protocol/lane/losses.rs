@@ -1,7 +1,7 @@
 //! Counts the messages that a reader did not receive: as lost if they were overwritten, as skipped
 //! if it did not want them.
 
-use super::{Jump, LaneReader, UnreadCounts};
+use super::{Jump, LaneReader, UnreadCounts, count_messages};
 use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, PassedCounts};
 
@@ -61,6 +61,31 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_to(pos);
     }
 
+    /// Makes this reader count its losses by message numbers from now on. The messages from number
+    /// `first` up to, but not including, number `next` are already counted.
+    pub fn start_numbering(&mut self, first: u64, next: u64) {
+        self.numbered = true;
+        (self.first_number, self.next_number) = (Some(first), Some(next));
+    }
+
+    /// Makes this reader count its losses by positions from now on. Messages before number `next`
+    /// that were not read count as lost. Returns the number of the first message that this reader
+    /// has counted, if there is one.
+    pub fn stop_numbering(&mut self, next: u64) -> Option<u64> {
+        let first = self.first_number;
+        self.count_missed_before(next, Jump::NONE);
+        self.numbered = false;
+        (self.first_number, self.next_number) = (None, None);
+        first
+    }
+
+    /// Returns the number of the first message that this reader counts (as received, lost or
+    /// skipped), and the number of the next message that it expects. Returns `None` if no message
+    /// was read yet, and the reader was created without a first number.
+    pub fn accounted_numbers(&self) -> Option<(u64, u64)> {
+        self.first_number.zip(self.next_number)
+    }
+
     /// Counts the message with the number `number` as received, and the messages between the
     /// previously received one and this one as lost or skipped. `jump` says from where the reader
     /// moved to the message, if it wants only the newest one.
@@ -82,16 +107,44 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
+    /// Counts the messages before this reader's position that it has not received, if it counts
+    /// losses by message numbers. Called when it has moved on, and a call ends without a message.
+    /// `jump_start` is the position at which a call for the newest message began; `None` in a call
+    /// for the next one.
+    pub(super) fn count_passed_messages(&mut self, jump_start: Option<u64>) {
+        if self.numbered {
+            let counted = count_messages(self.memory.block());
+            self.count_passed_of(counted, jump_start);
+        }
+    }
+
+    /// Does the same as [`Self::count_passed_messages`]. The lane has `count` messages before
+    /// position `head`.
+    ///
+    /// All slots that were skipped may lie before this reader's position, so this counts the least
+    /// number of messages that there can be. The next message shows how many there were.
+    /// WHY not only then: each further skip would make fewer of these messages count as lost.
+    pub(super) fn count_passed_of(&mut self, (count, head): (u64, u64), jump_start: Option<u64>) {
+        let unread = head.saturating_sub(self.pos);
+        let number = count.saturating_sub(unread);
+        let jump = jump_start.map_or(Jump::NONE, |start| Jump { start, head });
+        if let Some(next) = self.next_number
+            && self.count_missed_messages(number.saturating_sub(next), jump, unread)
+        {
+            self.next_number = Some(number);
+        }
+    }
+
     /// Counts `gap` messages that were not received. Those that were still in their slots when the
-    /// reader began `jump` count as skipped, the others as lost. `received` is 1 if the reader
-    /// receives the last message of the jump, which is not one of the `gap` messages; else 0.
-    /// Returns true if any message was counted.
-    fn count_missed_messages(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
+    /// reader began `jump` count as skipped, the others as lost. `kept` is the number of the last
+    /// messages of the jump that are not among the `gap` ones, because the reader receives them or
+    /// has not passed them. Returns true if any message was counted.
+    fn count_missed_messages(&mut self, gap: u64, jump: Jump, kept: u64) -> bool {
         // WHY the maximum: a damaged number must not make the counters implausible.
         let is_sound = 0 < gap && gap < POSITION_MAX;
         if is_sound {
             let unread = UnreadCounts::of_positions(jump.start, jump.head, self.memory.capacity());
-            let skipped = gap.min(unread.waiting.saturating_sub(received));
+            let skipped = gap.min(unread.waiting.saturating_sub(kept));
             self.count_passed_positions(PassedCounts {
                 positions: 0,
                 lost: gap - skipped,

@@ -1,6 +1,8 @@
 //! Readers of a lane: each has a position of its own.
 
-use super::{LaneSlot, PollOutcome, RESYNCS_MAX, prefetch_distance, resync_distance};
+use super::{
+    LaneSlot, PollOutcome, RESYNCS_MAX, count_messages, prefetch_distance, resync_distance,
+};
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::layout::{POSITION_MAX, SKIP_BIT, published_stamp};
 use crate::protocol::memory::{LaneMemory, PassedCounts};
@@ -276,6 +278,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             if stamp & !SKIP_BIT < want {
+                if resyncs > 0 || skips > 0 {
+                    self.count_passed_messages(None);
+                }
                 return Err(self.count_empty_poll());
             }
             if stamp == want
@@ -290,6 +295,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             if resyncs == RESYNCS_MAX {
                 self.busy += 1;
+                self.count_passed_messages(None);
                 return Err(PollOutcome::Busy);
             }
             resyncs += 1;
@@ -377,6 +383,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let lost = if self.numbered { 0 } else { next - self.pos };
             self.advance_counting(next, lost, 0);
         }
+        self.count_passed_messages(None);
     }
 
     /// Copies the newest message into `dst`. The unread messages before it count as
@@ -418,16 +425,19 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Moves the reader past its current message, which was overwritten. If the writer has lapped
     /// the reader, so that later messages were overwritten, too, moves the reader to a published
-    /// slot, some slots ahead of the slot that is overwritten next. Counts the positions in between
-    /// as lost, if losses are counted by positions.
+    /// slot, some slots ahead of the slot that is overwritten next. Counts what is in between as
+    /// lost.
     ///
     /// WHY not always some slots ahead: the writer may have begun to overwrite only the current
     /// message, and then stopped. This happens if it has lent the slot to the user, who fills it
     /// slowly. The later messages are then not lost.
     pub(super) fn resync(&mut self) {
+        let block = self.memory.block();
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
-        let head = self.memory.block().head.load(edge::HEAD_SEE);
-        let Some(head) = self.head_in_extent(head) else {
+        let head = block.head.load(edge::HEAD_SEE);
+        // WHY the position that belongs to the count: a skip after it must not be counted.
+        let counted = (self.numbered && head <= POSITION_MAX).then(|| count_messages(block));
+        let Some(head) = self.head_in_extent(counted.map_or(head, |(_, position)| position)) else {
             return;
         };
         let capacity = self.memory.capacity();
@@ -441,6 +451,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         };
         let lost = if self.numbered { 0 } else { target - self.pos };
         self.advance_counting(target, lost, 0);
+        if let Some(counted) = counted {
+            self.count_passed_of(counted, None);
+        }
     }
 
     /// Returns `head`, or the position at which this reader's extent (file of slots) ends, if that

@@ -78,6 +78,11 @@ impl Jump {
     /// The value for a reader that does not jump: it wants the next message, so each message that
     /// it does not receive is lost.
     pub(super) const NONE: Self = Self { start: 0, head: 0 };
+
+    /// Returns the reader's position before the jump; `None` if the reader does not jump.
+    pub(super) fn start(self) -> Option<u64> {
+        (self.head > 0).then_some(self.start)
+    }
 }
 
 /// Returns the distance in positions between the head and the position at which a reader continues
