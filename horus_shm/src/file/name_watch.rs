@@ -253,12 +253,12 @@ impl WatchedNames {
 }
 
 impl WatchedName {
-    /// Checks the name. Returns its state if it was lost since the last check, or leads to the file
-    /// again. `in_place` contains the namespaces that this round of checks has already found
-    /// unchanged.
+    /// Checks the name. Returns its state if that has changed since the last check. `in_place`
+    /// contains the namespaces that this round of checks has already found unchanged.
     ///
     /// WHY a lost name is checked, too: a user may rename the file away and back. Otherwise each
-    /// call of its endpoints would try to move, and find the file that is already open.
+    /// call of its endpoints would try to move, and find the file that is already open. And the
+    /// namespace may be removed later than the topic's file.
     fn check(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: the caller has the lock under which it is stored.
         let known = NAME_STATES[self.state.get() as usize];
@@ -267,7 +267,7 @@ impl WatchedName {
         }
         let namespace = self.namespace.upgrade()?;
         let state = self.current_state(&namespace, in_place).ok()?;
-        if state == known || known == NameState::Lost && state != NameState::Linked {
+        if state == known {
             return None;
         }
         // Relaxed: the epoch, which the caller advances next, orders it.

@@ -340,3 +340,21 @@ fn a_publisher_that_does_not_match_changes_no_publication_count() {
     send(&mut matching, 2..3);
     assert_eq!(watch.publication_count(), known + 1);
 }
+
+/// A directory that is removed with its files loses the topic's file first.
+#[test]
+fn a_namespace_that_is_removed_after_its_topic_is_reported() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let watch = reader.watch();
+    scene.remove();
+    fs::remove_dir_all(scene.namespace.path()).unwrap();
+    assert_eq!(receive(&mut reader), []);
+    check_names_now();
+    assert!(watch.lane_watch().is_namespace_removed());
+    let found = reader.check();
+    assert!(
+        matches!(found, Err(RecvError::NamespaceRemoved { .. })),
+        "{found:?}"
+    );
+}
