@@ -7,11 +7,13 @@ mod common;
 mod spawn;
 
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use horus_shm::{
-    FanoutShm, Namespace, RecvError, RingOptions, Segment, SendError, TopicName, sweep,
+    FanoutShm, Namespace, OnStalled, Producer, RawProducer, RecvError, Request, RingOptions,
+    Segment, SendError, TopicName, TypeInfo, sweep,
 };
 
 use common::Child;
@@ -52,6 +54,7 @@ fn child_role() {
         _ if role == "close" => close_and_begin_anew(),
         _ if role == "reuse" => close_and_reuse(),
         _ if role == "reuse and fork" => close_and_reuse_and_fork(),
+        _ if role == "reuse mapped files" => reuse_numbers_of_mapped_files(),
         _ => panic!("no part called '{role}'"),
     }
 }
@@ -195,4 +198,42 @@ fn close_and_reuse_and_fork() {
     assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
     assert_eq!(status, 0, "the child closed files of the program");
     assert_eq!(consumer.recv(), Some(7), "the parent goes on");
+}
+
+/// The regions that a program may write are mapped again in a forked child.
+#[test]
+fn a_fork_maps_no_file_that_got_the_number_of_another() {
+    expect_well("reuse mapped files", spawn::shm_dir().path());
+}
+
+fn reuse_numbers_of_mapped_files() {
+    const FOREIGN: u8 = 0xab;
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    request.pinnable = Some(true);
+    let (namespace, name) = (
+        spawn::inherited_namespace(),
+        TopicName::new("topic").unwrap(),
+    );
+    let segment = Segment::open_or_create(&namespace, &name, &request).unwrap();
+    let mut producer = Producer::new(RawProducer::new(segment, OnStalled::Full).unwrap());
+    let mut loan = producer.loan().unwrap();
+    *loan = 7;
+    close_all();
+    let files: Vec<_> = (0..16).map(|_| tempfile::tempfile().unwrap()).collect();
+    let content = vec![FOREIGN; 1 << 20];
+    for file in &files {
+        file.write_all_at(&content, 0).unwrap();
+    }
+    // SAFETY: the child only reads its memory, and ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let is_foreign = *loan == u64::from_ne_bytes([FOREIGN; 8]);
+        // SAFETY: ends the child without running what the parent registered.
+        unsafe { libc::_exit(is_foreign.into()) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "the child has mapped a file of the program");
+    assert_eq!(*loan, 7, "the parent goes on");
 }

@@ -24,7 +24,7 @@ use std::sync::atomic::{
 use libc::{c_int, c_void, siginfo_t};
 
 use crate::os::region::Access;
-use crate::os::signal;
+use crate::os::{descriptor, signal};
 
 /// Number of mapped regions in one chunk of the table: enough for some 75 topics.
 const CHUNK_REGIONS: usize = 512;
@@ -33,7 +33,7 @@ const CHUNK_REGIONS: usize = 512;
 /// signal handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
 
-/// The value of [`MappedRegion::fd`] for memory that has no file.
+/// The value of [`MappedFile::fd`] for memory that has no file.
 const NO_FD: RawFd = -1;
 
 /// The table of the regions that this process has mapped. The signal handler looks up a faulting
@@ -98,19 +98,16 @@ pub(crate) struct RegionWatch {
 }
 
 impl RegionWatch {
-    /// Registers a mapping of `bytes` bytes at `address`. `file` is the descriptor of the mapped
-    /// file, and the offset in the file at which the mapping begins. The returned value must be
-    /// dropped before the memory is unmapped.
-    pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
+    /// Registers a mapping of `bytes` bytes at `address`, which is mapped from `file`. The returned
+    /// value must be dropped before the memory is unmapped.
+    pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: MappedFile) -> Self {
         install_handler();
-        let (fd, offset) = file;
         Self {
             entry: MAPPED_REGIONS.insert(MappedRegion {
                 address,
                 bytes,
                 access,
-                fd,
-                offset,
+                file,
             }),
         }
     }
@@ -136,10 +133,19 @@ struct MappedRegion {
     address: *mut u8,
     bytes: usize,
     access: Access,
-    /// Descriptor of the mapped file; [`NO_FD`] if the memory has no file.
-    fd: RawFd,
+    file: MappedFile,
+}
+
+/// The file that a region is mapped from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MappedFile {
+    /// The descriptor of the file; [`NO_FD`] if the memory has no file.
+    pub(crate) fd: RawFd,
     /// The offset in the file at which the mapping begins, in bytes.
-    offset: u64,
+    pub(crate) offset: u64,
+    /// The device and the inode of the file, if the access is [`Access::Write`]. WHY: the program
+    /// may have closed the descriptor, and have another file under its number.
+    pub(crate) id: (u64, u64),
 }
 
 impl MappedRegion {
@@ -172,6 +178,8 @@ struct MappingEntry {
     access: AtomicU8,
     fd: AtomicI32,
     offset: AtomicU64,
+    device: AtomicU64,
+    inode: AtomicU64,
     lost: AtomicBool,
 }
 
@@ -247,6 +255,8 @@ impl MappingEntry {
             access: AtomicU8::new(Access::Read as u8),
             fd: AtomicI32::new(NO_FD),
             offset: AtomicU64::new(0),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
             lost: AtomicBool::new(false),
         }
     }
@@ -271,8 +281,11 @@ impl MappingEntry {
         self.fence_odd_version();
         self.bytes.store(mapping.bytes, Ordering::Relaxed);
         self.access.store(mapping.access as u8, Ordering::Relaxed);
-        self.fd.store(mapping.fd, Ordering::Relaxed);
-        self.offset.store(mapping.offset, Ordering::Relaxed);
+        let MappedFile { fd, offset, id } = mapping.file;
+        self.fd.store(fd, Ordering::Relaxed);
+        self.offset.store(offset, Ordering::Relaxed);
+        self.device.store(id.0, Ordering::Relaxed);
+        self.inode.store(id.1, Ordering::Relaxed);
         self.lost.store(false, Ordering::Relaxed);
         self.address.store(mapping.address, Ordering::Relaxed);
         self.store_even_version(version + 2);
@@ -308,8 +321,14 @@ impl MappingEntry {
         let address = self.address.load(Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
         let access = self.access.load(Ordering::Relaxed);
-        let fd = self.fd.load(Ordering::Relaxed);
-        let offset = self.offset.load(Ordering::Relaxed);
+        let file = MappedFile {
+            fd: self.fd.load(Ordering::Relaxed),
+            offset: self.offset.load(Ordering::Relaxed),
+            id: (
+                self.device.load(Ordering::Relaxed),
+                self.inode.load(Ordering::Relaxed),
+            ),
+        };
         // ORDERING(watch): Acquire fence. Pairs with the one in `fence_odd_version`: a thread that
         // read a new word sees that the version has changed.
         fence(Ordering::Acquire);
@@ -322,8 +341,7 @@ impl MappingEntry {
             address,
             bytes,
             access,
-            fd,
-            offset,
+            file,
         })
     }
 }
@@ -331,7 +349,8 @@ impl MappingEntry {
 /// Keeps a forked child from writing to the shared regions that its parent has mapped. Replaces
 /// each region with [`Access::Write`] by a private copy. WHY not read-only: the child may still
 /// write through a loan that it inherited. The content stays the same, or becomes zeros if the file
-/// cannot be mapped. Makes all other regions read-only. A region that another thread was mapping or
+/// cannot be mapped, because the program has closed its descriptor for example. Makes all other
+/// regions read-only. A region that another thread was mapping or
 /// unmapping at the time of the fork is not in the table, and stays as it is.
 ///
 /// Runs in the child, in its only thread. Async-signal-safe.
@@ -346,7 +365,7 @@ pub(crate) fn make_regions_private() {
         let may_write = match mapping.access {
             Access::Read => false,
             Access::ReadWritable => true,
-            Access::Write => mapping.fd != NO_FD && !make_region_private(mapping),
+            Access::Write => mapping.file.fd != NO_FD && !make_region_private(mapping),
         };
         // SAFETY: the owner of the entry has the region mapped. A write then kills the child, and
         // does not reach its parent.
@@ -362,13 +381,13 @@ fn make_region_private(mapping: MappedRegion) -> bool {
     let MappedRegion {
         address,
         bytes,
-        fd,
-        offset,
+        file: MappedFile { fd, offset, id },
         ..
     } = mapping;
-    // SAFETY: the owner of the entry has the region mapped, and a private copy has the same
-    // content.
-    let is_copied = unsafe { signal::map_private(address, bytes, fd, offset) };
+    let is_copied = descriptor::is_of_file(fd, id)
+        // SAFETY: the owner of the entry has the region mapped, and a private copy has the same
+        // content.
+        && unsafe { signal::map_private(address, bytes, fd, offset) };
     // SAFETY: as above; any bytes are a valid value for the inert handles of a child.
     is_copied || unsafe { signal::map_zeros(address, bytes, Access::Write) }
 }
@@ -447,8 +466,11 @@ mod tests {
             address,
             bytes,
             access: Access::Write,
-            fd: NO_FD,
-            offset: 0,
+            file: MappedFile {
+                fd: NO_FD,
+                offset: 0,
+                id: (0, 0),
+            },
         }
     }
 

@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::os::fault::RegionWatch;
+use crate::os::fault::{MappedFile, RegionWatch};
+use crate::os::fstat;
 use crate::protocol::layout::SEPARATION_BYTES;
 
 const PAGE_BYTES: usize = 4096;
@@ -120,7 +121,17 @@ impl Region {
             Access::ReadWritable | Access::Write => options.map_raw(file.as_raw_fd())?,
         };
         let address = map.as_mut_ptr();
-        let watch = RegionWatch::new(address, bytes, access, (file.as_raw_fd(), offset));
+        let id = match access {
+            Access::Write => fstat(file).map(|stat| (stat.dev, stat.ino))?,
+            // WHY not needed: a forked child does not map it again.
+            Access::Read | Access::ReadWritable => (0, 0),
+        };
+        let file = MappedFile {
+            fd: file.as_raw_fd(),
+            offset,
+            id,
+        };
+        let watch = RegionWatch::new(address, bytes, access, file);
         Ok(Self {
             address,
             kind: RegionKind::Mapped(watch, map),
