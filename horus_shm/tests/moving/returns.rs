@@ -8,7 +8,7 @@ use horus_shm::internals::check_names_now;
 use horus_shm::{OnStalled, RawConsumer, RawProducer, ReadMode, Reliability};
 
 use super::{Scene, expect_nothing_lost, receive, send, send_until_full};
-use crate::common::Child;
+use crate::common::{Child, eventually};
 
 /// The endpoints that are called while the file has another name.
 #[derive(Debug, Clone, Copy)]
@@ -365,4 +365,138 @@ fn repeated_messages_of_a_publisher_that_came_back_count_once_at_any_moment() {
     assert_eq!(receive(&mut reader), [6]);
     expect_nothing_lost(&reader, 7);
     assert_eq!(reader.stats().sent, 7);
+}
+
+impl Scene {
+    /// A publisher, and another one that makes no call. WHY the other one: without a publisher, a
+    /// reader leaves the file.
+    fn producers_without_limit(&self) -> [RawProducer; 2] {
+        let mut request = self.request();
+        // WHY: each return takes a lane that was never used.
+        request.lane_limit = None;
+        [(); 2].map(|()| RawProducer::new(self.open_with(&request), OnStalled::Full).unwrap())
+    }
+}
+
+/// The publisher came back to the first file, and left it again before the reader looked.
+#[test]
+fn messages_keep_their_order_if_a_file_is_renamed_several_times_between_calls() {
+    for called_in_between in [false, true] {
+        let scene = Scene::new(0);
+        let mut reader = scene.reader();
+        let [mut producer, _stays] = scene.producers_without_limit();
+        send(&mut producer, 0..1);
+        assert_eq!(receive(&mut reader), [0]);
+        scene.rename_away();
+        assert_eq!(receive(&mut reader), []);
+        send(&mut producer, 1..3);
+        scene.rename_back();
+        send(&mut producer, 3..6);
+        scene.rename_away();
+        send(&mut producer, 6..8);
+        let mut received = Vec::new();
+        if called_in_between {
+            let mut message = [0; 8];
+            assert_eq!(reader.recv_bytes(&mut message), Some(8));
+            received.push(u64::from_le_bytes(message));
+        }
+        scene.rename_back();
+        received.extend(receive(&mut reader));
+        send(&mut producer, 8..9);
+        received.extend(receive(&mut reader));
+        let what = format!("called {called_in_between}: {received:?}");
+        assert!(received.is_sorted(), "{what}");
+        // A reader that makes no call while the third file has the name never sees that file.
+        let lost = if called_in_between { 0 } else { 2 };
+        assert_eq!(received.len(), 8 - lost as usize, "{what}");
+        let stats = reader.stats();
+        let found = (stats.sent, stats.lost, stats.waiting);
+        assert_eq!(found, (9, lost, 0), "{what}");
+    }
+}
+
+/// The publisher repeats in the next file all that the reader missed in a file that it had left.
+#[test]
+fn a_reader_that_got_repeated_messages_does_not_get_them_where_they_were_first() {
+    let scene = Scene::new(4);
+    let mut request = scene.request();
+    request.lane_limit = None;
+    let segment = scene.open_with(&request);
+    let mut producer = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    let mut reader = scene.reader();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    scene.rename_away();
+    send(&mut producer, 1..2);
+    assert_eq!(receive(&mut reader), [1]);
+    eventually("the reader leaves the first file", || {
+        receive(&mut reader);
+        segment.subscriber_count() == 0
+    });
+    scene.rename_back();
+    send(&mut producer, 2..4);
+    scene.rename_away();
+    // It moves, and sends no other message.
+    drop(producer.loan().unwrap());
+    assert_eq!(receive(&mut reader), [2, 3]);
+    scene.rename_back();
+    assert_eq!(receive(&mut reader), []);
+    send(&mut producer, 4..5);
+    assert_eq!(receive(&mut reader), [4]);
+    expect_nothing_lost(&reader, 5);
+    assert_eq!(reader.stats().sent, 5);
+}
+
+/// The lane waits for messages in another file, and gets another one meanwhile.
+#[test]
+fn a_lane_that_waits_for_other_files_does_not_wait_for_itself() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let [mut producer, _stays] = scene.producers_without_limit();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    scene.rename_away();
+    assert_eq!(receive(&mut reader), []);
+    send(&mut producer, 1..5);
+    scene.rename_back();
+    send(&mut producer, 5..7);
+    // WHY a loan: the publisher does not move before it publishes the message.
+    let mut loan = producer.loan().unwrap();
+    loan.bytes_mut()[..8].copy_from_slice(&7_u64.to_le_bytes());
+    scene.rename_away();
+    let mut message = [0; 8];
+    for number in 1..3_u64 {
+        assert_eq!(reader.recv_bytes(&mut message), Some(8));
+        assert_eq!(message, number.to_le_bytes());
+    }
+    assert_eq!((reader.stats().sent, reader.stats().waiting), (7, 4));
+    loan.publish(8).unwrap();
+    assert_eq!((reader.stats().sent, reader.stats().waiting), (8, 5));
+    assert_eq!(receive(&mut reader), [3, 4, 5, 6, 7]);
+    expect_nothing_lost(&reader, 8);
+}
+
+/// The lane that the publisher had when it came back waits for an earlier one, and then for a look
+/// at the other files.
+#[test]
+fn the_newest_messages_of_files_keep_their_order_after_several_renames() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let [mut producer, _stays] = scene.producers_without_limit();
+    send(&mut producer, 0..2);
+    scene.rename_away();
+    send(&mut producer, 2..4);
+    scene.rename_back();
+    send(&mut producer, 4..6);
+    scene.rename_away();
+    send(&mut producer, 6..8);
+    let mut buffers = [[0; 8]; 2];
+    let mut newest = || {
+        let [first, second] = &mut buffers;
+        let key = |message: &[u8]| u64::from_le_bytes(*message.first_chunk().unwrap());
+        let found = reader.latest_bytes([&mut first[..], &mut second[..]], &key);
+        found.map(|(at, _)| u64::from_le_bytes(buffers[at]))
+    };
+    let found = [(); 4].map(|()| newest());
+    assert_eq!(found, [Some(1), Some(5), Some(7), None]);
 }

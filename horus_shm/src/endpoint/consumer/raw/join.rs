@@ -410,6 +410,15 @@ impl RawConsumer {
         self.count_pinnable_lanes(|followed| followed.has_ended);
     }
 
+    /// Returns the length of the longest message that a publisher of a former file can send, and
+    /// the largest number of slots of a lane there.
+    fn former_file_limits(&self) -> (usize, u64) {
+        let former = self.former().iter();
+        former.fold((0, 1), |(longest, lap), former| {
+            (longest.max(former.longest), lap.max(former.lap))
+        })
+    }
+
     /// Returns the offer (settings) of the present publisher of a lane, or of the last one; `None`
     /// if it cannot be read.
     #[must_use]

@@ -137,18 +137,26 @@ impl RawConsumer {
         for &(lane, end) in left.iter().flat_map(|left| &left.ends) {
             self.begin_at(lane, end);
         }
-        let former = past.former.iter();
-        let former = former.flat_map(|former| lane_sessions(&former.segment, former.ignored));
+        let former = past.former.iter().flat_map(Self::own_sessions);
         let known: Vec<_> = former.chain(past.sessions.iter().copied()).collect();
         for here in lane_sessions(&self.segment, 0).collect::<Vec<_>>() {
-            let is_later = known
-                .iter()
-                .any(|known| known.id == here.id && known.number > here.number);
             // WHY not before the lane is shown: its publisher repeats its history.
-            if is_later
-                && let Some(lane) = here.lane
-                && self.segment.lane_beginning(lane).is_some()
-                && let Some(end) = lane_end(&self.segment, lane)
+            let Some(lane) = here.lane else { continue };
+            if self.segment.lane_beginning(lane).is_none() {
+                continue;
+            }
+            let Some(end) = lane_end(&self.segment, lane) else {
+                continue;
+            };
+            let count = end.number.unwrap_or(u64::MAX);
+            // WHY also the same number, in a lane that is read: the publisher has repeated there
+            // what it sent here.
+            let has_all = |known: &SessionProgress| {
+                known.number > count || known.is_begun && known.number == count
+            };
+            if known
+                .iter()
+                .any(|known| known.id == here.id && has_all(known))
             {
                 self.begin_at(lane, end);
             }

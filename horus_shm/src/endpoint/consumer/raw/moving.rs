@@ -315,7 +315,11 @@ impl RawConsumer {
         bytes: usize,
         old: &mut impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
-        let found = self.poll_each_former_file(bytes, old);
+        let mut found = self.poll_each_former_file(bytes, old);
+        if found.is_none() && self.has_new_late_lanes() {
+            // WHY: such a lane is read only now, and the present file may have later messages.
+            found = self.poll_each_former_file(bytes, old);
+        }
         let former = self.past.iter_mut().flat_map(|past| &mut past.former);
         let past = former.filter_map(|former| former.past.as_mut());
         let searched = past.filter_map(|past| mem::take(&mut past.has_searched).then_some(()));
@@ -570,15 +574,6 @@ impl RawConsumer {
     /// the number of times that the lane was claimed there; otherwise `None`.
     pub(super) fn last_former_lane(&self) -> Option<(u32, u64)> {
         self.past.as_ref()?.last_lane
-    }
-
-    /// Returns the length of the longest message that a publisher of a former file can send, and
-    /// the largest number of slots of a lane there.
-    pub(super) fn former_file_limits(&self) -> (usize, u64) {
-        let former = self.former().iter();
-        former.fold((0, 1), |(longest, lap), former| {
-            (longest.max(former.longest), lap.max(former.lap))
-        })
     }
 
     /// Returns an error if the topic's namespace was removed, or if this reader cannot move to the

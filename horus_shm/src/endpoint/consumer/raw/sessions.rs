@@ -42,7 +42,7 @@ pub(super) struct LateLanes {
     found: u64,
     /// The lanes in `found` that were known when `sessions` was found.
     looked_for: u64,
-    /// The sessions in all files that the reader reads; empty if no lane waits.
+    /// The sessions in all other files that the reader reads; empty if no lane waits.
     sessions: Vec<SessionProgress>,
 }
 
@@ -124,7 +124,7 @@ pub(super) fn lane_sessions(
 
 impl RawConsumer {
     /// Returns the publisher sessions in the lanes of this reader's file.
-    fn own_sessions(&self) -> impl Iterator<Item = SessionProgress> {
+    pub(super) fn own_sessions(&self) -> impl Iterator<Item = SessionProgress> {
         lane_sessions(&self.segment, self.ignored).map(|found| {
             let is_of = |followed: &FollowedLane| Some(followed.lane) == found.lane;
             SessionProgress {
@@ -238,8 +238,8 @@ impl RawConsumer {
     /// reader moved, too.
     ///
     /// If the file has its name again, the reader returns to it in its next call, after this
-    /// process has noticed that. If it has lost the name once more by then, the reader first reads
-    /// what the publisher sent elsewhere.
+    /// process has noticed that. If it has lost the name once more by then, or the publisher has
+    /// moved on, the reader first reads what the publisher sent elsewhere before.
     fn must_wait_for_earlier_lane(&mut self, lane: u32) -> bool {
         if self.observes_one_lane() {
             return false;
@@ -265,12 +265,38 @@ impl RawConsumer {
         {
             return true;
         }
-        if has_moved && !self.segment.is_name_lost_now() {
+        if has_moved && !self.has_been_left(lane) && !self.segment.is_name_lost_now() {
             // WHY: until then the message in the lane keeps waking those who wait for the reader.
             self.segment.notice_return_of_name();
             return true;
         }
         has_moved && self.has_unread_elsewhere(lane, ids)
+    }
+
+    /// Returns true if a publisher of a lane has moved on to another file, so that its later
+    /// messages are in other lanes. The publisher that began the lane, and the last one, count.
+    fn has_been_left(&self, lane: u32) -> bool {
+        let block = self.segment.lane_block(lane, Access::Read);
+        let record = self.segment.lane_record(lane, Access::Read);
+        let (Ok(block), Ok(record)) = (block, record) else {
+            return false;
+        };
+        let begun = self.segment.lane_beginning(lane);
+        // Relaxed, both: as in `SessionProgress::in_lane`.
+        let left_by = record.moved_session_id.get();
+        let is_of = |id| id != 0 && id == left_by;
+        is_of(block.session_id.get()) || begun.is_some_and(|begun| is_of(begun.session_id))
+    }
+
+    /// Returns true if messages wait in a lane that this reader has not begun to read, and from
+    /// which a publisher has moved on. Its next messages are in other files.
+    pub(super) fn has_unread_lane_that_was_left(&self) -> bool {
+        let is_read = |lane| self.lanes.iter().any(|followed| followed.lane == lane);
+        let mut lanes = (0..self.starts.len() as u32).filter(|lane| {
+            let is_ignored = self.ignored & 1 << lane != 0;
+            !is_ignored && !is_read(*lane) && self.has_been_left(*lane)
+        });
+        lanes.any(|lane| self.waiting_messages_in(lane) > 0)
     }
 
     /// Returns true if messages that the publisher of a lane of this former file sent before it
@@ -292,6 +318,14 @@ impl RawConsumer {
         })
     }
 
+    /// Returns true if a lane of a former file waits for messages in other files, and was found
+    /// after [`Self::note_unread_sessions`] had looked for those.
+    pub(super) fn has_new_late_lanes(&self) -> bool {
+        let late = self.former().iter().filter_map(|file| file.past.as_ref());
+        let mut late = late.map(|past| &past.late);
+        late.any(|late| late.found & !late.looked_for != 0)
+    }
+
     /// Finds which publisher sessions have unread messages in any file, and stores that in each
     /// former file in which a lane waits. Such a lane is read only when the earlier messages of its
     /// publisher in other files have been read.
@@ -310,13 +344,19 @@ impl RawConsumer {
             });
             found.collect::<Vec<_>>()
         };
-        // WHY all files: a lane that has not been begun never counts as earlier than itself.
-        let sessions: Vec<_> = self.files().flat_map(sessions).collect();
+        let sessions: Vec<_> = self.files().map(sessions).collect();
         let former = self.past.iter_mut().flat_map(|past| &mut past.former);
-        for past in former.filter_map(|former| former.past.as_mut()) {
+        for (at, former) in former.enumerate() {
+            let Some(past) = &mut former.past else {
+                continue;
+            };
             past.late.looked_for = past.late.found;
             if past.late.found != 0 {
-                past.late.sessions.clone_from(&sessions);
+                // WHY + 1: the first of them is the present file. WHY not its own file: a lane that
+                // has got messages since would count as earlier than itself.
+                let others = sessions.iter().enumerate();
+                let others = others.filter(|(other, _)| *other != at + 1);
+                past.late.sessions = others.flat_map(|(_, found)| found).copied().collect();
             }
         }
     }
