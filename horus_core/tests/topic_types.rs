@@ -203,7 +203,7 @@ fn both_sides_learn_that_their_messages_differ() {
                 _ => None,
             };
             assert_eq!(cause, Some(Mismatch::Type), "{order}: {error}");
-            assert_eq!(error.to_string(), OTHER_TYPE, "{order}");
+            assert_eq!(error.to_string(), with_both, "{order}");
         }
         let difference = statuses.schema_difference().unwrap().to_string();
         assert_eq!(difference, "message 'Status' here, 'CmdVel' in the topic");

@@ -239,11 +239,16 @@ impl From<RecvError> for RecvTimeoutError {
         match error {
             RecvError::RegionLost { .. } => Self::RegionLost { topic },
             RecvError::LaneNotMapped { cause, .. } => Self::LaneNotMapped { topic, cause },
-            RecvError::Incompatible { lane, cause, .. } => Self::Incompatible {
+            RecvError::Incompatible {
+                lane,
+                cause,
+                difference,
+                ..
+            } => Self::Incompatible {
                 topic,
                 lane,
                 cause,
-                difference: None,
+                difference,
             },
             RecvError::NamespaceRemoved { .. } => Self::NamespaceRemoved { topic },
             RecvError::NameLost { errno, .. } => Self::NameLost { topic, errno },

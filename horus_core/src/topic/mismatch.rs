@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use horus_shm::internals::ForkLocal;
 use horus_shm::{Mismatch, MismatchedPublisher, Participant, RawConsumer, RawProducer};
 
-use super::error::RecvTimeoutError;
+use super::error::RecvError;
 use crate::message::{SchemaDifference, first_difference};
 
 /// Maximum number of texts in [`DIFFERENCE_TEXTS`]. WHY: other programs choose the names in them.
@@ -81,8 +81,8 @@ pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
 /// Adds the first difference between the message types to an error that has none. `raw` is the
 /// subscriber whose call returned the error.
 #[cold]
-pub(super) fn with_difference(raw: &RawConsumer, mut error: RecvTimeoutError) -> RecvTimeoutError {
-    if let RecvTimeoutError::Incompatible { difference, .. } = &mut error
+pub(super) fn with_difference(raw: &RawConsumer, mut error: RecvError) -> RecvError {
+    if let RecvError::Incompatible { difference, .. } = &mut error
         && let Some(found) = schema_difference(raw)
     {
         *difference = keep_text(&found.to_string());

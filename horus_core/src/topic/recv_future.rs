@@ -42,9 +42,11 @@ impl<T: Payload> Subscriber<T> {
     /// # Errors
     ///
     /// The future returns the error of [`Self::check`] if there is no message and that finds one.
-    /// After [`RecvError::Forked`] or [`RecvError::RegionLost`] no message can come. After any
-    /// other error, messages may come later, for example from a publisher that matches: await
-    /// another future then.
+    /// After [`RecvError::Forked`] or [`RecvError::RegionLost`] no message can come. After
+    /// [`RecvError::NamespaceRemoved`], which is permanent too, messages come only from publishers
+    /// that have the topic open already: open the namespace and the topic again. After any other
+    /// error, messages may come later, for example from a publisher that matches: await another
+    /// future then.
     pub const fn recv_async(&mut self) -> RecvFuture<'_, T> {
         RecvFuture { subscriber: self }
     }

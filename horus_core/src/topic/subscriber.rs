@@ -143,7 +143,8 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Checks whether this subscriber can still receive. Call this when no messages come. Takes
-    /// about a nanosecond, and some system calls if a publisher does not match this subscriber.
+    /// about a nanosecond. If publishers do not match this subscriber, makes some system calls,
+    /// takes a lock of the process, and allocates memory for the text of the error.
     ///
     /// # Errors
     ///
@@ -155,7 +156,9 @@ impl<T: Payload> Subscriber<T> {
     /// from now on do not reach this subscriber.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
-        self.raw().check()
+        let raw = self.raw();
+        raw.check()
+            .map_err(|error| mismatch::with_difference(raw, error))
     }
 
     /// Returns the first difference between the message type of this subscriber and that of the
@@ -190,7 +193,7 @@ impl<T: Payload> Subscriber<T> {
             Ok(()) => RecvTimeoutError::Timeout {
                 topic: self.raw().segment().label(),
             },
-            Err(error) => mismatch::with_difference(self.raw(), error.into()),
+            Err(error) => error.into(),
         })
     }
 
@@ -203,7 +206,8 @@ impl<T: Payload> Subscriber<T> {
     /// Returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come;
     /// [`RecvError::LaneNotMapped`] if the only messages are in memory that cannot be mapped;
     /// [`RecvError::Incompatible`] while the topic has live publishers, but none that sends this
-    /// message with the reliability that this subscriber requests.
+    /// message with the reliability that this subscriber requests; and while there is no message
+    /// also [`RecvError::NamespaceRemoved`] and [`RecvError::NameLost`], as [`Self::check`] does.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         loop {
             if let Some(message) = self.recv_until(WaitPolicy::endless()) {

@@ -295,7 +295,7 @@ pub enum RecvError {
     /// No live publisher offers what this subscriber requests, so the subscriber gets no messages.
     /// Transient: a publisher that matches may appear later.
     // WHY without the lane: the text is the same in whichever order the endpoints were opened.
-    #[error("{topic}: {cause}")]
+    #[error("{topic}: {cause}{}", in_parentheses(*difference))]
     Incompatible {
         /// The topic of the handle.
         topic: TopicLabel,
@@ -303,6 +303,9 @@ pub enum RecvError {
         lane: u32,
         /// The reason why that publisher does not match.
         cause: Mismatch,
+        /// A text that names the first difference between the message types. `None` if it is not
+        /// known. WHY not known here: only the program knows what a schema means.
+        difference: Option<&'static str>,
     },
     /// The namespace of the topic was removed or replaced. Permanent: processes that have the topic
     /// open can still exchange messages, but a process that opens it now does not meet them.
@@ -328,6 +331,11 @@ pub enum RecvError {
         /// topic is full.
         errno: i32,
     },
+}
+
+/// Returns the end of a text: `note` in parentheses, or nothing.
+fn in_parentheses(note: Option<&str>) -> String {
+    note.map_or_else(String::new, |note| format!(" ({note})"))
 }
 
 impl RecvError {

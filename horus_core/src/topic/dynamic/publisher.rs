@@ -189,9 +189,9 @@ impl DynamicPublisher {
             .loan_until(WaitPolicy::with_timeout(timeout), bytes as u64)
     }
 
-    /// Does a part of a wait that the caller divides: waits up to `timeout` until [`Self::loan`]
-    /// can lend a slot of at least `bytes` bytes. A [`LoanError::Full`] does not count as a refused
-    /// send. If the whole wait ends with it, call [`Self::count_refused_send`] once. Blocks.
+    /// Waits up to `timeout` until [`Self::loan`] can lend a slot of at least `bytes` bytes, as a
+    /// part of a wait that the caller divides. A [`LoanError::Full`] is counted as the
+    /// [`SendError::Full`] of [`Self::send_bytes_part`]. Blocks.
     ///
     /// # Errors
     ///

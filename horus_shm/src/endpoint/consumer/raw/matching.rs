@@ -125,7 +125,10 @@ impl RawConsumer {
     /// does not return this error. Makes a few system calls.
     #[must_use]
     pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
-        let Err(RecvError::Incompatible { topic, lane, cause }) = self.check() else {
+        let Err(RecvError::Incompatible {
+            topic, lane, cause, ..
+        }) = self.check()
+        else {
             return None;
         };
         let (offer, publisher) = self.segment.offer_and_publisher(lane)?;
@@ -181,6 +184,7 @@ impl RawConsumer {
             topic: self.segment.label(),
             lane: unmatched.id.lane,
             cause: unmatched.cause,
+            difference: None,
         })
     }
 

@@ -169,10 +169,10 @@ impl RawProducer {
         Ok(RawLoan::new(self, address))
     }
 
-    /// Does a part of a wait that the caller divides: waits until [`Self::loan`] can lend a slot of
-    /// at least `bytes` bytes, or until `wait_policy` ends. Reserves and blocks as
-    /// [`Self::loan_until`] does, but counts no refused send. If the whole wait ends without room,
-    /// the caller calls [`Self::count_refused_send`] once.
+    /// Waits until [`Self::loan`] can lend a slot of at least `bytes` bytes, or until `wait_policy`
+    /// ends, as a part of a wait that the caller divides. Reserves and blocks as
+    /// [`Self::loan_until`] does, and leaves the count of refused sends to the caller, as
+    /// [`Self::send_bytes_part`] does.
     ///
     /// # Errors
     ///
