@@ -477,26 +477,32 @@ fn a_lane_that_waits_for_other_files_does_not_wait_for_itself() {
 }
 
 /// The lane that the publisher had when it came back waits for an earlier one, and then for a look
-/// at the other files.
+/// at the other files. Later messages are in the present file, or in another former one.
 #[test]
 fn the_newest_messages_of_files_keep_their_order_after_several_renames() {
-    let scene = Scene::new(0);
-    let mut reader = scene.reader();
-    let [mut producer, _stays] = scene.producers_without_limit();
-    send(&mut producer, 0..2);
-    scene.rename_away();
-    send(&mut producer, 2..4);
-    scene.rename_back();
-    send(&mut producer, 4..6);
-    scene.rename_away();
-    send(&mut producer, 6..8);
-    let mut buffers = [[0; 8]; 2];
-    let mut newest = || {
-        let [first, second] = &mut buffers;
-        let key = |message: &[u8]| u64::from_le_bytes(*message.first_chunk().unwrap());
-        let found = reader.latest_bytes([&mut first[..], &mut second[..]], &key);
-        found.map(|(at, _)| u64::from_le_bytes(buffers[at]))
-    };
-    let found = [(); 4].map(|()| newest());
-    assert_eq!(found, [Some(1), Some(5), Some(7), None]);
+    for moves_on in [false, true] {
+        let scene = Scene::new(0);
+        let mut reader = scene.reader();
+        let [mut producer, _stays] = scene.producers_without_limit();
+        send(&mut producer, 0..2);
+        scene.rename_away();
+        send(&mut producer, 2..4);
+        scene.rename_back();
+        send(&mut producer, 4..6);
+        scene.rename_away();
+        send(&mut producer, 6..8);
+        let mut buffers = [[0; 8]; 2];
+        let mut newest = || {
+            let [first, second] = &mut buffers;
+            let key = |message: &[u8]| u64::from_le_bytes(*message.first_chunk().unwrap());
+            let found = reader.latest_bytes([&mut first[..], &mut second[..]], &key);
+            found.map(|(at, _)| u64::from_le_bytes(buffers[at]))
+        };
+        assert_eq!(newest(), Some(1));
+        if moves_on {
+            scene.remove();
+        }
+        let found = [(); 3].map(|()| newest());
+        assert_eq!(found, [Some(5), Some(7), None], "moves on: {moves_on}");
+    }
 }

@@ -315,11 +315,7 @@ impl RawConsumer {
         bytes: usize,
         old: &mut impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
-        let mut found = self.poll_each_former_file(bytes, old);
-        if found.is_none() && self.has_new_late_lanes() {
-            // WHY: such a lane is read only now, and the present file may have later messages.
-            found = self.poll_each_former_file(bytes, old);
-        }
+        let found = self.poll_each_former_file(bytes, old);
         let former = self.past.iter_mut().flat_map(|past| &mut past.former);
         let past = former.filter_map(|former| former.past.as_mut());
         let searched = past.filter_map(|past| mem::take(&mut past.has_searched).then_some(()));
@@ -339,23 +335,41 @@ impl RawConsumer {
         old: &mut impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
         self.note_unread_sessions();
-        let past = self.past.as_mut()?;
-        for former in &mut past.former {
-            former.whole = self.whole;
-            if let Some(found) = old(former) {
-                self.last = former.last;
-                self.last_lane = NO_LANE;
-                past.last_lane = former.last_lane_and_claims();
-                return Some(found);
+        for at in 0..self.former().len() {
+            let mut found = self.poll_former_file(at, old);
+            if found.is_none() && self.has_new_late_lanes() {
+                // WHY: such a lane is read only now, and the other files may have later messages.
+                self.note_unread_sessions();
+                found = self.poll_former_file(at, old);
             }
-            // WHY now: the call may have found longer messages, and the caller has to make room.
-            self.longest = self.longest.max(former.longest);
-            self.lap = self.lap.max(former.lap);
-            if former.lacks_memory() || former.would_cut(bytes) {
-                break;
+            let former = self.former().get(at)?;
+            if found.is_some() || former.lacks_memory() || former.would_cut(bytes) {
+                return found;
             }
         }
         None
+    }
+
+    /// Calls `old` for the former file at index `at`, and returns the message that it found.
+    fn poll_former_file<R>(
+        &mut self,
+        at: usize,
+        old: &mut impl FnMut(&mut Self) -> Option<R>,
+    ) -> Option<R> {
+        let past = self.past.as_mut()?;
+        let former = past.former.get_mut(at)?;
+        former.whole = self.whole;
+        let found = old(former);
+        if found.is_some() {
+            self.last = former.last;
+            self.last_lane = NO_LANE;
+            past.last_lane = former.last_lane_and_claims();
+        } else {
+            // WHY now: the call may have found longer messages, and the caller has to make room.
+            self.longest = self.longest.max(former.longest);
+            self.lap = self.lap.max(former.lap);
+        }
+        found
     }
 
     /// Stops reading former files that have been read to the end and to which no publisher can send
@@ -442,7 +456,7 @@ impl RawConsumer {
 
     /// Returns true if a lane could not be mapped at the last attempt because of a limit of this
     /// process, or because the machine has no memory, so that a later attempt may succeed.
-    fn lacks_memory(&self) -> bool {
+    pub(super) fn lacks_memory(&self) -> bool {
         let Err(RecvError::LaneNotMapped { cause, .. }) = self.check_lanes_mapped() else {
             return false;
         };
@@ -452,24 +466,6 @@ impl RawConsumer {
     /// Returns the error of a lane of a former file that could not be mapped at the last attempt.
     pub(super) fn check_former_lanes_mapped(&self) -> Result<(), RecvError> {
         self.former().iter().try_for_each(Self::check_lanes_mapped)
-    }
-
-    /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
-    /// a lane that cannot be mapped now, or behind such a lane in a later file. WHY: the messages
-    /// of a publisher keep their order.
-    fn has_earlier_unmapped_messages(&self, lane: usize) -> bool {
-        let session = |segment: &Segment, lane| {
-            let block = segment.lane_block(lane, Access::Read);
-            // Relaxed: as in `lane_sessions`.
-            block.map_or(0, |block| block.session_id.get())
-        };
-        let mut former = self.former().iter().skip_while(|file| !file.lacks_memory());
-        former.any(|former| {
-            let id = session(&self.segment, self.lanes[lane].lane);
-            let is_of = |lane| id != 0 && session(&former.segment, lane) == id;
-            (0..former.starts.len() as u32)
-                .any(|lane| is_of(lane) && former.waiting_messages_in(lane) > 0)
-        })
     }
 
     /// Does the same as [`Self::recv`], for a reader that still reads former files, which have lost

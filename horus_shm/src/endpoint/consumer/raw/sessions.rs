@@ -318,6 +318,24 @@ impl RawConsumer {
         })
     }
 
+    /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
+    /// a lane that cannot be mapped now, or behind such a lane in a later file. WHY: the messages
+    /// of a publisher keep their order.
+    pub(super) fn has_earlier_unmapped_messages(&self, lane: usize) -> bool {
+        let session = |segment: &Segment, lane| {
+            let block = segment.lane_block(lane, Access::Read);
+            // Relaxed: as in `lane_sessions`.
+            block.map_or(0, |block| block.session_id.get())
+        };
+        let mut former = self.former().iter().skip_while(|file| !file.lacks_memory());
+        former.any(|former| {
+            let id = session(&self.segment, self.lanes[lane].lane);
+            let is_of = |lane| id != 0 && session(&former.segment, lane) == id;
+            (0..former.starts.len() as u32)
+                .any(|lane| is_of(lane) && former.waiting_messages_in(lane) > 0)
+        })
+    }
+
     /// Returns true if a lane of a former file waits for messages in other files, and was found
     /// after [`Self::note_unread_sessions`] had looked for those.
     pub(super) fn has_new_late_lanes(&self) -> bool {
