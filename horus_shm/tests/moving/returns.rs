@@ -506,3 +506,33 @@ fn the_newest_messages_of_files_keep_their_order_after_several_renames() {
         assert_eq!(found, [Some(5), Some(7), None], "moves on: {moves_on}");
     }
 }
+
+/// The reader looks at all files in its calls. The publisher has moved twice since the last one.
+#[test]
+fn messages_repeated_in_a_file_that_came_back_count_once_between_two_calls() {
+    let scene = Scene::new(4);
+    let mut reader = scene.reader();
+    let [mut producer, _stays] = scene.producers_without_limit();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    scene.rename_away();
+    assert_eq!(receive(&mut reader), []);
+    send(&mut producer, 1..5);
+    scene.rename_back();
+    send(&mut producer, 5..7);
+    scene.rename_away();
+    let mut message = [0; 8];
+    for number in 1..3_u64 {
+        assert_eq!(reader.recv_bytes(&mut message), Some(8));
+        assert_eq!(message, number.to_le_bytes());
+    }
+    let found = |reader: &RawConsumer| (reader.stats().sent, reader.stats().waiting);
+    assert_eq!(found(&reader), (7, 4));
+    send(&mut producer, 7..9);
+    assert_eq!(found(&reader), (9, 6));
+    scene.rename_back();
+    send(&mut producer, 9..10);
+    assert_eq!(found(&reader), (10, 7));
+    assert_eq!(receive(&mut reader), [3, 4, 5, 6, 7, 8, 9]);
+    expect_nothing_lost(&reader, 10);
+}

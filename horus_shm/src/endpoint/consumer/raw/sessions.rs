@@ -143,12 +143,14 @@ impl RawConsumer {
         let former = past.map_or(&[][..], |past| &past.former).iter();
         let former = former.flat_map(|former| former.own_sessions().collect::<Vec<_>>());
         let looked_at = past.map_or(&[][..], |past| &past.late.sessions);
-        // WHY not both: what the reader of the present file found there says more.
-        let others = past.filter(|_| looked_at.is_empty()).into_iter();
-        let others = others.flat_map(|past| &past.others);
+        // WHY both: what the reader of the present file found there may be out of date. It says
+        // more about which lanes are begun.
+        let is_begun = looked_at.is_empty();
+        let others = past.into_iter().flat_map(|past| &past.others);
         let others = others.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
         let others =
             others.flat_map(|(file, ignored)| lane_sessions(&file, ignored).collect::<Vec<_>>());
+        let others = others.map(move |found| SessionProgress { is_begun, ..found });
         let ended = past.into_iter().flat_map(|past| &past.sessions).copied();
         let elsewhere = former
             .chain(looked_at.iter().copied())
