@@ -1,15 +1,19 @@
-//! Child processes: checks whether a program can be started, ends a child when its parent ends, and
-//! ends all processes that a child has started.
+//! Child processes: checks whether a program can be started, starts it without a shell, ends a
+//! child when its parent ends, ends all processes that a child has started, and waits for orphans.
 
+use std::collections::BTreeMap;
+use std::env;
 use std::ffi::CString;
+use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::ptr;
 
-use libc::{c_int, c_ulong, id_t, pid_t, ssize_t};
+use libc::{c_char, c_int, c_ulong, id_t, pid_t, ssize_t};
 
 use super::retry_if_interrupted;
 
@@ -36,6 +40,97 @@ pub fn kill_with_parent(command: &mut Command) {
     // SAFETY: after the fork, `order` only makes system calls. It allocates nothing and locks
     // nothing: errors that are made of a number need no memory.
     unsafe { command.pre_exec(order) };
+}
+
+/// Makes `command` execute the file at `path`, whatever its own program is, and only if the kernel
+/// can execute that file: the error of the start is otherwise `ENOEXEC`.
+///
+/// WHY: the standard library gives a file of an unknown format to `/bin/sh` in some cases. The
+/// shell would execute the bytes of a binary for another processor as commands.
+///
+/// Call it last: the arguments and the environment of `command` are those at the time of this call.
+///
+/// # Errors
+///
+/// A text contains a NUL.
+pub fn execute_without_shell(command: &mut Command, path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let program = [command.get_program()];
+    let arguments = program.into_iter().chain(command.get_args());
+    let arguments = CStringArray::new(arguments.map(|text| CString::new(text.as_bytes())))?;
+    let mut variables: BTreeMap<_, _> = env::vars_os().collect();
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => variables.insert(name.to_owned(), value.to_owned()),
+            None => variables.remove(name),
+        };
+    }
+    let variables = variables
+        .iter()
+        .map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()));
+    let variables = CStringArray::new(variables)?;
+    let execute = move || {
+        // SAFETY: the path is a C string, and each array is one of C strings that ends with null.
+        unsafe { libc::execve(path.as_ptr(), arguments.as_ptr(), variables.as_ptr()) };
+        // WHY only now: if it succeeds, the call does not return.
+        Err(io::Error::last_os_error())
+    };
+    // SAFETY: after the fork, `execute` only makes a system call. It allocates nothing and locks
+    // nothing: errors that are made of a number need no memory.
+    unsafe { command.pre_exec(execute) };
+    Ok(())
+}
+
+/// An array of C strings as system calls take it, which ends with a null pointer.
+struct CStringArray {
+    /// The addresses of the bytes of `_texts`, and null.
+    addresses: Vec<*const c_char>,
+    _texts: Vec<CString>,
+}
+
+// SAFETY: the addresses are those of bytes on the heap that this value owns, and nobody changes
+// them.
+unsafe impl Send for CStringArray {}
+// SAFETY: as above.
+unsafe impl Sync for CStringArray {}
+
+impl CStringArray {
+    fn new<E>(texts: impl Iterator<Item = Result<CString, E>>) -> Result<Self, E> {
+        let texts = texts.collect::<Result<Vec<_>, E>>()?;
+        let addresses = texts.iter().map(|text| text.as_ptr());
+        Ok(Self {
+            addresses: addresses.chain([ptr::null()]).collect(),
+            _texts: texts,
+        })
+    }
+
+    /// Returns the address of the array, which is valid as long as this value exists.
+    const fn as_ptr(&self) -> *const *const c_char {
+        self.addresses.as_ptr()
+    }
+}
+
+/// Waits for each child of this process that has ended, if `is_orphan` returns true for its id.
+/// Never blocks.
+///
+/// Process 1 of a PID namespace adopts the processes there whose parents have ended. The kernel
+/// keeps each of them, when it has ended, until its new parent has waited for it.
+///
+/// Reads `/proc`; waits for no child if that is not possible.
+pub fn reap_orphans(is_orphan: impl Fn(u32) -> bool) {
+    // WHY all threads: a child belongs to the one that has started it.
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+    for thread in threads.flatten() {
+        let children = fs::read_to_string(thread.path().join("children"));
+        let children = children.unwrap_or_default();
+        let ids = children.split_ascii_whitespace();
+        let ids = ids.filter_map(|id| id.parse::<u32>().ok());
+        for id in ids.filter(|id| is_orphan(*id)) {
+            // SAFETY: the call takes no pointer that is not null. It fails if the process is no
+            // child any more.
+            unsafe { libc::waitpid(id as pid_t, ptr::null_mut(), libc::WNOHANG) };
+        }
+    }
 }
 
 /// Sends a signal to all processes of the process group whose leader is or was the process
@@ -95,6 +190,7 @@ pub fn may_execute(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::Stdio;
 
@@ -128,6 +224,41 @@ mod tests {
             has_ended(&child).unwrap_err().raw_os_error(),
             Some(libc::ECHILD)
         );
+    }
+
+    /// A shell would execute the line.
+    #[test]
+    fn a_file_of_no_known_format_is_not_executed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("plain");
+        fs::write(&path, "exit 7\n").unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut command = Command::new(&path);
+        execute_without_shell(&mut command, &path).unwrap();
+        let error = command.spawn().unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOEXEC));
+        let script = "test \"$A:$1:${HOME-none}\" = b:x:none && exit 7";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh", "x"]).env("A", "b");
+        command.env_remove("HOME").process_group(0);
+        kill_with_parent(&mut command);
+        execute_without_shell(&mut command, Path::new("/bin/sh")).unwrap();
+        assert_eq!(command.status().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn only_orphans_are_waited_for() {
+        let start = || Command::new("true").spawn().unwrap();
+        let (mut kept, mut orphan) = (start(), start());
+        for child in [&kept, &orphan] {
+            while !has_ended(child).unwrap() {
+                std::thread::yield_now();
+            }
+        }
+        let id = orphan.id();
+        reap_orphans(|child| child == id);
+        assert!(kept.wait().unwrap().success());
+        assert!(orphan.wait().is_err());
     }
 
     #[test]
