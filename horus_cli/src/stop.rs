@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::{SigId, flag, low_level};
 
 use crate::failure::EXIT_INTERRUPTED;
@@ -44,7 +44,7 @@ pub(crate) struct StopSignal {
 impl StopSignal {
     /// Installs the signal handlers. The first signal ends the process, unless
     /// [`Self::begin_stream`] was called before. If SIGHUP is ignored, as after `nohup`, it stays
-    /// ignored.
+    /// ignored. SIGCHLD does not.
     pub(crate) fn install() -> io::Result<Self> {
         let is_received = Arc::new(AtomicBool::new(false));
         let is_interrupted = Arc::new(AtomicBool::new(false));
@@ -64,6 +64,11 @@ impl StopSignal {
             flag::register_conditional_shutdown(SIGHUP, exit_code, Arc::clone(&is_hangup_final))?;
             flag::register(SIGHUP, Arc::clone(&is_received))?;
         }
+        // WHY a handler that does nothing: supervisors often ignore this signal, which is
+        // inherited. The kernel would then reap the children of this process, and nobody could
+        // wait for them. What this process executes gets the default action, because it inherits
+        // no handler.
+        flag::register(SIGCHLD, Arc::default())?;
         Ok(Self {
             is_received,
             is_interrupted,
