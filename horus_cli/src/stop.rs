@@ -3,16 +3,18 @@
 
 use std::fs;
 use std::io;
+use std::panic;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::{SigId, flag, low_level};
 
-use crate::failure::EXIT_INTERRUPTED;
+use crate::failure::{EXIT_INTERRUPTED, Failure};
 
 /// Maximum time until a sleeping command notices that it has received a signal.
 const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
@@ -147,6 +149,14 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
+/// Starts a thread. Returns a failure if the system refuses it.
+pub(crate) fn start_thread(
+    run: impl FnOnce() + Send + 'static,
+) -> Result<thread::JoinHandle<()>, Failure> {
+    let started = thread::Builder::new().spawn(run);
+    started.map_err(|error| Failure::system(format_args!("cannot start a thread: {error}")))
+}
+
 /// The time at which a command stops waiting; `None` if it waits without a limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
@@ -166,18 +176,43 @@ impl Deadline {
 
     /// Calls `wait`, a function that may block for ever, on another thread. Returns its result;
     /// `None` if the deadline passes before. The thread then runs on until this process ends.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses a thread.
     pub(crate) fn limit<T: Send + 'static>(
         self,
         wait: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
+    ) -> Result<Option<T>, Failure> {
         let (sender, result) = channel();
         // It fails if nobody waits any more.
-        thread::spawn(move || sender.send(wait()).ok());
-        match self.0 {
-            Some(due) => result
-                .recv_timeout(due.saturating_duration_since(Instant::now()))
-                .ok(),
-            None => result.recv().ok(),
+        let thread = start_thread(move || _ = sender.send(wait()))?;
+        let found = match self.0 {
+            Some(due) => result.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => result.recv().map_err(RecvTimeoutError::from),
+        };
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            // The thread has panicked.
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Ok(()) => Ok(None),
+                Err(panic) => panic::resume_unwind(panic),
+            },
+        }
+    }
+
+    /// Reads the file at `path`, which may be a pipe that never ends.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or the deadline passes before its end.
+    pub(crate) fn read_file(self, path: &Path) -> Result<Vec<u8>, Failure> {
+        let shown = path.display();
+        let owned = path.to_owned();
+        match self.limit(move || fs::read(owned))? {
+            Some(read) => read.map_err(|error| Failure::unreadable_file(&shown, &error)),
+            None => Err(Failure::timeout(format_args!("{shown} has not ended"))),
         }
     }
 

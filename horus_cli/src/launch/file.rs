@@ -1,7 +1,6 @@
 //! Launch files, which describe the programs of a robot in JSON5 or Python.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -65,11 +64,11 @@ pub(super) struct ReadyCondition {
 }
 
 impl LaunchFile {
-    /// Reads the launch file at `path`. If it is in Python, evaluates it until `deadline`.
+    /// Reads the launch file at `path`, until `deadline`. If it is in Python, evaluates it.
     pub(super) fn read(path: &Path, deadline: Deadline) -> Result<Self, Failure> {
         let shown = path.display();
         let unreadable = |error| Failure::unreadable_file(&shown, &error);
-        let bytes = fs::read(path).map_err(unreadable)?;
+        let bytes = deadline.read_file(path)?;
         // A file that was just read has an absolute path, unless it is gone by now.
         let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let parsed = if python::is_python_file(path) {

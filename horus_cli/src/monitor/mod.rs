@@ -83,8 +83,9 @@ struct PageUrl {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    // WHY first: a signal then ends the wait for a pipe.
+    let token = token::create_or_read(arguments.token_file.as_deref(), context.deadline())?;
     context.stop.begin_stream();
-    let token = token::create_or_read(arguments.token_file.as_deref())?;
     let mut sampler = Sampler::new(arguments.all, RATE_WINDOW);
     // WHY before the address is printed: a failure is the only output then.
     let first = sampler.sample(context)?;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 use crate::random::random_digits;
+use crate::stop::Deadline;
 
 /// Number of random bytes in a new token. [`TOKEN_DIGITS_MIN`] is the number of hexadecimal digits
 /// that encode them. A token in a file must have at least as many characters.
@@ -18,7 +19,11 @@ const TOKEN_FILE_BYTES_MAX: u64 = 256;
 
 /// Returns the token that `file` contains. If the file does not exist, creates it with a new token.
 /// If no file is given, returns a new token.
-pub(super) fn create_or_read(file: Option<&Path>) -> Result<String, Failure> {
+///
+/// # Errors
+///
+/// The file cannot be read or created, or is not read before `deadline`.
+pub(super) fn create_or_read(file: Option<&Path>, deadline: Deadline) -> Result<String, Failure> {
     let Some(path) = file else {
         return random_digits::<TOKEN_BYTES>().map_err(|error| {
             Failure::system(format_args!(
@@ -32,7 +37,13 @@ pub(super) fn create_or_read(file: Option<&Path>) -> Result<String, Failure> {
     };
     match create_file(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            read_file(path).map_err(failed)
+            let owned = path.to_owned();
+            // WHY a limit: a pipe that has a name waits for its other end.
+            let Some(read) = deadline.limit(move || read_file(&owned))? else {
+                let path = path.display();
+                return Err(Failure::timeout(format_args!("{path} has no token yet")));
+            };
+            read.map_err(failed)
         }
         created => created.map_err(failed),
     }

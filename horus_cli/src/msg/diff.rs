@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let mut finder = TypeFinder::new(&arguments.import);
+    let mut finder = TypeFinder::new(&arguments.import, context.deadline());
     let one = finder.find(&arguments.one, context)?.schema_text();
     let other = finder.find(&arguments.other, context)?.schema_text();
     finder.finish()?;

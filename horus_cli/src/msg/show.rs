@@ -54,7 +54,7 @@ enum Language {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let mut finder = TypeFinder::new(&arguments.import);
+    let mut finder = TypeFinder::new(&arguments.import, context.deadline());
     let found = match (&arguments.file, &arguments.message_type) {
         (Some(file), _) => finder.read(file)?,
         (None, wanted) => finder.find(wanted.as_deref().unwrap_or_default(), context)?,

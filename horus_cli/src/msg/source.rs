@@ -1,7 +1,7 @@
 //! Finds a message type among the standard messages, in a topic, or in a file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::io;
 use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use horus_core::{OpenError, TopicError};
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
+use crate::stop::Deadline;
 use crate::topic::select::{topics_with_type, without_leading_slash};
 
 /// Extension of a file that describes a ROS message.
@@ -85,14 +86,17 @@ pub(super) enum FoundType {
 /// Finds the message types of one command. Knows which options for `.msg` files were of use.
 pub(super) struct TypeFinder<'a> {
     options: &'a ImportOptions,
+    deadline: Deadline,
     has_imported: bool,
     used_bounds: BTreeSet<String>,
 }
 
 impl<'a> TypeFinder<'a> {
-    pub(super) const fn new(options: &'a ImportOptions) -> Self {
+    /// Returns a finder that reads files until `deadline`.
+    pub(super) const fn new(options: &'a ImportOptions, deadline: Deadline) -> Self {
         Self {
             options,
+            deadline,
             has_imported: false,
             used_bounds: BTreeSet::new(),
         }
@@ -146,7 +150,8 @@ impl<'a> TypeFinder<'a> {
         {
             return self.import(path).map(FoundType::Imported);
         }
-        let text = fs::read_to_string(path)
+        let bytes = self.deadline.read_file(path)?;
+        let text = io::read_to_string(&*bytes)
             .map_err(|error| Failure::unreadable_file(path.display(), &error))?;
         Schema::parse(&text)
             .map_err(|error| Failure::usage(format_args!("{}: {error}", path.display())))?;
@@ -158,13 +163,21 @@ impl<'a> TypeFinder<'a> {
         let bounds = self.options.bound.iter().cloned();
         let mut bounds: BTreeMap<String, usize> = bounds.collect();
         loop {
-            match self.importer(&bounds).read(&[path]) {
+            let importer = self.importer(&bounds);
+            let owned = path.to_owned();
+            let read = self.deadline.limit(move || importer.read(&[owned]))?;
+            let timeout =
+                || Failure::timeout(format_args!("{} was not read to its end", path.display()));
+            match read.ok_or_else(timeout)? {
                 Ok(imported) => {
                     self.used_bounds.extend(bounds.into_keys());
                     return Ok(imported);
                 }
                 // WHY no failure: the other message type of the command may need it.
                 Err(ImportError::UnusedBound { field }) if bounds.remove(&field).is_some() => {}
+                Err(ImportError::Read { path, source }) => {
+                    return Err(Failure::unreadable_file(path.display(), &source));
+                }
                 Err(error) => return Err(Failure::usage(error_chain_text(&error))),
             }
         }

@@ -205,7 +205,7 @@ fn parse_value(typed: &str, deadline: Deadline) -> Result<Value, Failure> {
     let read = deadline.limit(move || match path {
         Some(path) => fs::read_to_string(path),
         None => io::read_to_string(io::stdin()),
-    });
+    })?;
     let text = read
         .ok_or_else(|| Failure::timeout(format_args!("{origin} has not ended")))?
         .map_err(|error| Failure::unreadable_file(&origin, &error))?;

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::SendError;
@@ -17,7 +16,7 @@ use super::publish::{
 };
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
-use crate::stop::Deadline;
+use crate::stop::{Deadline, start_thread};
 
 /// Maximum number of lines that are read ahead.
 const LINES_AHEAD_MAX: usize = 64;
@@ -76,8 +75,12 @@ impl Lines {
     fn open(input: &str, deadline: Deadline) -> Result<Self, Failure> {
         let (origin, reader): (_, Box<dyn BufRead + Send>) = match input.strip_prefix('@') {
             Some(path) => {
-                let file =
-                    File::open(path).map_err(|error| Failure::unreadable_file(path, &error))?;
+                let owned = path.to_owned();
+                // WHY a limit: a pipe that has a name waits for its other end.
+                let opened = deadline.limit(move || File::open(owned))?.ok_or_else(|| {
+                    Failure::timeout(format_args!("{path}: nobody has opened it to write"))
+                })?;
+                let file = opened.map_err(|error| Failure::unreadable_file(path, &error))?;
                 (path, Box::new(BufReader::new(file)))
             }
             None if input == "-" => ("stdin", Box::new(BufReader::new(io::stdin()))),
@@ -89,14 +92,14 @@ impl Lines {
         };
         let (sender, received) = sync_channel(LINES_AHEAD_MAX);
         // WHY a thread: a signal does not end a read from a terminal or a pipe.
-        thread::spawn(move || {
+        start_thread(move || {
             for line in reader.lines() {
                 let is_last = line.is_err();
                 if sender.send(line).is_err() || is_last {
                     return;
                 }
             }
-        });
+        })?;
         Ok(Self {
             origin: origin.to_owned(),
             received,
