@@ -23,6 +23,7 @@ mod rm;
 mod samples;
 mod schema_type;
 pub(crate) mod select;
+mod stamps;
 mod type_fields;
 mod typed_value;
 mod wait;

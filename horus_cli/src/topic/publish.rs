@@ -3,15 +3,14 @@
 use std::fs;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use horus_core::OpenError;
 use horus_core::SendError;
 use horus_core::introspect::Inspector;
 use horus_core::message::{
-    DType, FRAMED_KINDS, FieldError, FramedKind, HeaderError, STANDARD, monotonic_now_ns,
-    standard_default_of,
+    DType, FRAMED_KINDS, FieldError, FramedKind, HeaderError, STANDARD, standard_default_of,
 };
 use horus_core::namespace::Namespace;
 use horus_core::topic::{
@@ -20,8 +19,10 @@ use horus_core::topic::{
 use horus_core::value::Value;
 use horus_core::value::json::{TYPES_KEY, from_json};
 
+use super::field::FieldPath;
 use super::publish_lines;
 use super::select::without_leading_slash;
+use super::stamps::Stamps;
 use super::type_fields::{carried_type_text, fields_within, unknown_field};
 use super::typed_value;
 use crate::cli::{parse_hertz, parse_number};
@@ -33,10 +34,6 @@ use crate::stop::Deadline;
 
 /// Rate at which several messages are sent, in hertz, unless `--rate` sets another one.
 const DEFAULT_HZ: f64 = 1.0;
-
-/// Name of the message field that gets the time of the send by CLOCK_MONOTONIC, unless the argument
-/// VALUE sets the field.
-const MONOTONIC_FIELD: &str = "monotonic_ns";
 
 /// Maximum delay after which messages are still sent in place of those that were missed.
 const CATCH_UP_MAX: Duration = Duration::from_millis(10);
@@ -84,9 +81,10 @@ pub(crate) struct Arguments {
     /// Wait for N subscribers first
     #[arg(long, value_name = "N", value_parser = parse_number::<usize>)]
     wait_subs: Option<usize>,
-    /// Field that gets the time of each message, unless VALUE names it
-    #[arg(long, value_name = "FIELD", default_value = "timestamp_ns")]
-    now: String,
+    /// Field that gets the time of each message, unless VALUE names it [default:
+    /// timestamp_ns]
+    #[arg(long, value_name = "FIELD", value_parser = FieldPath::parse)]
+    now: Option<FieldPath>,
     /// Settings to offer [default: reliable, or latched if the topic keeps messages]
     #[arg(long, value_name = "PRESET", hide_possible_values = true)]
     qos: Option<Preset>,
@@ -143,8 +141,8 @@ impl Preset {
 pub(super) struct MessageSource {
     kind: DynamicType,
     value: Value,
-    /// True if each message gets the current time, in the field that the option `--now` names.
-    is_stamped: bool,
+    /// The fields that get the current time in each message.
+    stamps: Stamps,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
@@ -155,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let value = parse_value(value, context.deadline())?;
     let namespace = context.open_namespace()?;
     let publisher = open_publisher(arguments, context, &namespace, type_name)?;
-    let source = MessageSource::new(arguments, publisher.message_type(), value);
+    let source = MessageSource::new(arguments, publisher.message_type(), value)?;
     // Checked before the first is sent.
     source.next_message(arguments)?;
     wait_for_subscribers(arguments, &publisher, context)?;
@@ -197,6 +195,11 @@ pub(super) fn print_counts(
 /// stdin.
 fn parse_value(typed: &str, deadline: Deadline) -> Result<Value, Failure> {
     let path = typed.strip_prefix('@').map(str::to_owned);
+    if typed.trim().is_empty() {
+        return Err(Failure::usage(
+            "the value is empty: write '{}' for the defaults of the type",
+        ));
+    }
     if path.is_none() && typed != "-" {
         return value_of_text(typed, &shortened(typed));
     }
@@ -210,6 +213,14 @@ fn parse_value(typed: &str, deadline: Deadline) -> Result<Value, Failure> {
         .ok_or_else(|| Failure::timeout(format_args!("{origin} has not ended")))?
         .map_err(|error| Failure::unreadable_file(&origin, &error))?;
     value_of_text(&text, &origin)
+}
+
+/// Returns the text of an error about a field; about the whole message, its path is empty.
+fn without_empty_path(text: &str) -> String {
+    match text.strip_prefix("'' ") {
+        Some(rest) => format!("the value {rest}"),
+        None => text.to_owned(),
+    }
 }
 
 /// Parses a message in JSON5. `origin` names the text in errors.
@@ -299,19 +310,19 @@ fn find_type(name: &str) -> Result<DynamicType, Failure> {
 }
 
 impl MessageSource {
-    pub(super) fn new(arguments: &Arguments, kind: &DynamicType, value: Value) -> Self {
-        let has_field = match kind.schema() {
-            DynamicSchema::Plain { schema, .. } => schema
-                .fields
-                .iter()
-                .any(|field| field.path == arguments.now),
-            _ => false,
-        };
-        Self {
-            is_stamped: has_field && value.get(&arguments.now).is_none(),
+    /// Returns the source of messages with the content `value`. Fails if the option `--now` names a
+    /// field that cannot hold a time.
+    pub(super) fn new(
+        arguments: &Arguments,
+        kind: &DynamicType,
+        value: Value,
+    ) -> Result<Self, Failure> {
+        let now = arguments.now.as_ref();
+        Ok(Self {
+            stamps: Stamps::new(now, (arguments.carrying_topic(), kind), &value)?,
             kind: kind.clone(),
             value,
-        }
+        })
     }
 
     /// Returns the encoded bytes of the next message. If messages are stamped, the message contains
@@ -333,8 +344,9 @@ impl MessageSource {
                 unknown_field(topic, &self.kind, &name, &fields_within(schema, outer))
             }
             error => Failure::refused(format_args!(
-                "{}: {error}",
-                carried_type_text(topic, &self.kind)
+                "{}: {}",
+                carried_type_text(topic, &self.kind),
+                without_empty_path(&error.to_string())
             )),
         };
         let mut message = layout.encode(&self.value).map_err(refuse)?;
@@ -344,16 +356,7 @@ impl MessageSource {
             fields.copy_from_slice(&default);
             layout.set(&mut message, "", &self.value).map_err(refuse)?;
         }
-        if self.is_stamped {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH);
-            let now_ns = since.map_or(0, |since| since.as_nanos() as u64);
-            // Cannot fail, as the field is there; one of another type keeps its value.
-            let _ = layout.set(&mut message, &arguments.now, &now_ns.into());
-            if self.value.get(MONOTONIC_FIELD).is_none() {
-                // Fails if there is no such field.
-                let _ = layout.set(&mut message, MONOTONIC_FIELD, &monotonic_now_ns().into());
-            }
-        }
+        self.stamps.set(layout, &mut message);
         let is_it = |kind: &&FramedKind| {
             kind.schema().name == schema.name && kind.schema().hash() == self.kind.hash()
         };

@@ -195,7 +195,7 @@ impl LineSender<'_> {
     /// messages have a rate.
     fn send(&mut self, value: Value, lines: &Lines, context: &Context) -> Result<(), Failure> {
         let source = MessageSource::new(self.arguments, self.publisher.message_type(), value);
-        let message = source.next_message(self.arguments);
+        let message = source.and_then(|source| source.next_message(self.arguments));
         let message = message.map_err(|failure| failure.with_place(&lines.place()))?;
         loop {
             match self.publisher.send_bytes(&message) {

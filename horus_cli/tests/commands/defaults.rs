@@ -94,3 +94,64 @@ fn a_type_has_no_defaults_of_another_one_with_its_name() {
     robot.run_with(&["topic", "pub", "pid", "{}"]).succeeded();
     assert_eq!(subscriber.recv_bytes(), Some(&[0; 88][..]));
 }
+
+/// A mistake in the name of the field would send messages without a time.
+#[test]
+fn now_names_a_field_that_holds_a_time() {
+    let robot = Robot::new();
+    let publish = |arguments: &[&str]| {
+        let publish = ["topic", "pub", "--qos", "latched"];
+        robot.run_with(&[&publish[..], arguments].concat())
+    };
+    for (kind, field, reason) in [
+        ("Odometry", "timestam_ns", "no field 'timestam_ns'"),
+        ("CmdVel", "linear", "'linear' of --now is no u64"),
+        ("value", "stamp", "'stamp'"),
+    ] {
+        let ran = publish(&["refused", kind, "{}", "--now", field]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (4, ""), "{ran:?}");
+        assert!(ran.stderr.contains(reason), "{reason}: {ran:?}");
+    }
+    // Without the option, a type needs no time.
+    publish(&["any", "value", "{a: 1}"]).succeeded();
+}
+
+#[test]
+fn now_sets_only_what_the_value_does_not_name() {
+    let robot = Robot::new();
+    let text = "horus schema 1\nmessage Own\nsize 24\nalign 8\nfield header.stamp u64 0 1\n\
+                field x u64 8 1\nfield monotonic_ns u64 16 1\n";
+    let own = DynamicType::parse(text).unwrap();
+    let builder = own.builder("own").namespace(robot.namespace());
+    let mut subscriber = builder.subscriber().unwrap();
+    let mut fields = |value: &str, options: &[&str]| {
+        let arguments = [&["topic", "pub", "own", value], options].concat();
+        robot.run_with(&arguments).succeeded();
+        let bytes = subscriber.recv_bytes().unwrap().to_vec();
+        let field = |begin: usize| {
+            let bytes = bytes[begin..begin + 8].try_into().unwrap();
+            u64::from_ne_bytes(bytes)
+        };
+        [field(0), field(8), field(16)]
+    };
+    let now = ["--now", "header.stamp"];
+    let [stamp, x, monotonic_ns] = fields("{header: {stamp: 5}, x: 1}", &now);
+    assert_eq!((stamp, x), (5, 1));
+    assert!(monotonic_ns > 0);
+    let [stamp, _, monotonic_ns] = fields("{x: 1}", &now);
+    assert!(stamp > 0 && monotonic_ns > 0);
+    let [stamp, _, monotonic_ns] = fields("{monotonic_ns: 7}", &now);
+    assert!(stamp > 0 && monotonic_ns == 7);
+}
+
+#[test]
+fn a_value_that_is_empty_or_no_object_is_named() {
+    let robot = Robot::new();
+    for (value, code, reason) in [
+        ("", 2, "the value is empty"),
+        ("[1, 2]", 4, "CmdVel: the value is "),
+    ] {
+        let ran = robot.run_with(&["topic", "pub", "refused", "CmdVel", value]);
+        ran.failed(code, &[reason]);
+    }
+}
