@@ -21,6 +21,8 @@ mod golden;
 mod launch;
 #[path = "commands/launch_files.rs"]
 mod launch_files;
+#[path = "commands/launch_groups.rs"]
+mod launch_groups;
 #[path = "commands/launch_output.rs"]
 mod launch_output;
 #[path = "commands/launch_private.rs"]

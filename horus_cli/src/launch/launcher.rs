@@ -1,8 +1,7 @@
 //! The launcher: starts programs in order, restarts them, and stops them in reverse order.
 
 use std::io::{self, ErrorKind};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use horus_core::namespace::{NamespaceConfig, NamespaceRemoveError};
 use super::file::LaunchFile;
 use super::guard::Guard;
 use super::printer::Printer;
-use super::program::{Process, Program, State};
+use super::program::{Process, ProcessEnd, Program, State};
 use super::readiness::missing_topic;
 use super::report::{OutputFormat, ProgramEvent};
 use super::run_namespace::RunNamespace;
@@ -108,13 +107,14 @@ impl<'a> Launcher<'a> {
         warnings::warn_of_other_launchers(namespace, &self.launch_status(), self.context);
         warnings::warn_of_left_programs(namespace, &self.programs, self.context);
         warnings::warn_of_emergency_stop(namespace, self.context);
-        let result = self.supervise().and_then(|()| self.conclude());
+        self.supervise();
+        let result = self.conclude();
         // WHY before the output is written: after a failure of the launcher, this kills programs.
         drop(self);
         printer.finish(result)
     }
 
-    fn supervise(&mut self) -> Result<(), Failure> {
+    fn supervise(&mut self) {
         let deadline = self.context.deadline();
         // WHY not earlier: while no program runs, a second signal may end the launcher at once.
         self.context.stop.begin_supervision();
@@ -139,12 +139,11 @@ impl<'a> Launcher<'a> {
                 self.follow_namespace();
             }
             for index in 0..self.programs.len() {
-                self.update_program(index)?;
+                self.update_program(index);
             }
             self.publish_status();
             thread::sleep(POLL_PERIOD);
         }
-        Ok(())
     }
 
     /// Opens the namespace again if it was removed. WHY: programs that start enter the one that has
@@ -188,8 +187,8 @@ impl<'a> Launcher<'a> {
             return;
         };
         // WHY: a process that has ended may not be signalled either until it is waited for.
-        if let Ok(Some(status)) = process.poll_exit_status(&mut self.guard) {
-            return self.handle_end(index, status);
+        if let Some(end) = process.poll_end(&mut self.guard, || true) {
+            return self.handle_end(index, end);
         }
         let pid = process.id();
         // WHY: after its end, another group may get its id.
@@ -213,7 +212,7 @@ impl<'a> Launcher<'a> {
 
     /// Checks one program and changes its state: starts it if it is due, and reacts if it has
     /// ended, has become ready or must be stopped.
-    fn update_program(&mut self, index: usize) -> Result<(), Failure> {
+    fn update_program(&mut self, index: usize) {
         match &mut self.programs[index].state {
             State::Ended => {}
             State::Waiting(due) => {
@@ -223,16 +222,14 @@ impl<'a> Launcher<'a> {
                 }
             }
             State::Running(process) => {
-                let ended = process.poll_exit_status(&mut self.guard).map_err(|error| {
-                    Failure::system(format_args!("cannot wait for a program: {error}"))
-                })?;
-                match ended {
-                    Some(status) => self.handle_end(index, status),
+                // WHY after the end: systemd signals the launcher and its programs together.
+                let is_stopping = || self.is_stopping || self.context.stop.is_received();
+                match process.poll_end(&mut self.guard, is_stopping) {
+                    Some(end) => self.handle_end(index, end),
                     None => self.update_running_program(index),
                 }
             }
         }
-        Ok(())
     }
 
     /// Returns true if all programs for which the program `index` waits are ready.
@@ -253,15 +250,21 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    /// Returns true if the program `index` can be stopped, because no running program has it in its
-    /// `after`.
+    /// Returns true if the program `index` can be stopped, because no running program needs it: has
+    /// it in its `after`, or has a program there that needs it, whether or not that one runs.
     fn may_stop(&self, index: usize) -> bool {
-        let name = self.programs[index].name;
-        let mut dependents = self.programs.iter().filter(|other| {
-            let mut after = other.spec.after.iter();
-            after.any(|needed| needed == name)
-        });
-        dependents.all(|other| !matches!(other.state, State::Running(_)))
+        let mut needed_names = vec![self.programs[index].name];
+        // A program comes after those in its `after`, so one pass finds all.
+        for program in &self.programs[index + 1..] {
+            let mut after = program.spec.after.iter();
+            if after.any(|needed| needed_names.contains(&needed.as_str())) {
+                if matches!(program.state, State::Running(_)) {
+                    return false;
+                }
+                needed_names.push(program.name);
+            }
+        }
+        true
     }
 
     fn start(&mut self, index: usize) {
@@ -344,13 +347,13 @@ impl<'a> Launcher<'a> {
         }
         // WHY not while stopping: no program waits for its topics any longer, and it must have the
         // time of its `stop_timeout` to end in order.
-        if process.is_ready || is_stopping {
+        if process.is_ready() || is_stopping {
             return;
         }
         let after = process.started.elapsed();
         match missing_topic(self.namespace.get(), &spec.ready, pid) {
             None => {
-                process.is_ready = true;
+                process.ready_since = Some(Instant::now());
                 let after_ns = after.as_nanos() as u64;
                 self.report(index, ProgramEvent::Ready { after_ns });
             }
@@ -365,17 +368,17 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn handle_end(&mut self, index: usize, status: ExitStatus) {
+    fn handle_end(&mut self, index: usize, end: ProcessEnd) {
         // WHY again: a signal to the launcher and the program may have come since the last check.
         self.is_stopping |= self.context.stop.is_received();
         let is_stopping = self.is_stopping;
-        self.programs[index].record_end(status);
+        self.programs[index].record_end(end);
         let Some(process) = self.programs[index].process() else {
             return;
         };
-        let (pid, is_failure) = (process.id(), process.is_failure(status, is_stopping));
-        let ran = process.started.elapsed();
-        let (code, signal) = (status.code(), status.signal());
+        let (pid, is_failure) = (process.id(), process.is_failure(end, is_stopping));
+        let ready_for = process.ready_since.map(|since| since.elapsed());
+        let (code, signal) = (end.code(), end.signal());
         let left = process.left_process();
         self.report(index, ProgramEvent::Ended { pid, code, signal });
         if let Some((pid, error)) = left {
@@ -384,10 +387,10 @@ impl<'a> Launcher<'a> {
             // WHY no restart: the program would run twice.
             return self.end_permanently(index, true);
         }
-        self.restart_or_give_up(index, is_failure, ran);
+        self.restart_or_give_up(index, is_failure, ready_for.unwrap_or_default());
     }
 
-    fn restart_or_give_up(&mut self, index: usize, is_failure: bool, ran: Duration) {
+    fn restart_or_give_up(&mut self, index: usize, is_failure: bool, ready_for: Duration) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
         program.state = State::Ended;
@@ -396,7 +399,7 @@ impl<'a> Launcher<'a> {
         }
         let restart = program
             .restarts
-            .next_delay(&program.spec.policy, is_failure, ran);
+            .next_delay(&program.spec.policy, is_failure, ready_for);
         if restart.is_some() && self.waits_for_failed_program(index) {
             self.is_stopping = true;
             return self.report(index, ProgramEvent::GivenUp);

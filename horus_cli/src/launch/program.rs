@@ -34,8 +34,8 @@ pub(super) struct Program<'a> {
     /// The time of the last attempt to start the program, in nanoseconds since 1970; 0 before the
     /// first attempt.
     started_ns: u64,
-    /// The exit status of the last run that has ended; `None` before the first run has ended.
-    last_exit: Option<ExitStatus>,
+    /// The end of the last run that has ended; `None` before the first run has ended.
+    last_end: Option<ProcessEnd>,
 }
 
 /// The state of a program in a launch file.
@@ -48,6 +48,11 @@ pub(super) enum State {
     Ended,
 }
 
+/// The end of a process: its exit status. `None` if the status is not known, because the
+/// launcher was not the one that has waited for the process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProcessEnd(Option<ExitStatus>);
+
 /// A running process of a program, and the process group that it leads.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -59,7 +64,8 @@ pub(super) struct Process {
     /// The process that reads the output if the launcher dies; `None` if there is a guard.
     _drain: Option<Drain>,
     pub(super) started: Instant,
-    pub(super) is_ready: bool,
+    /// The time at which the program was found to be ready; `None` if it is not ready yet.
+    pub(super) ready_since: Option<Instant>,
     /// The time at which SIGTERM was sent to the process group; `None` if it has not been sent.
     pub(super) stopped: Option<Instant>,
     pub(super) is_killed: bool,
@@ -75,7 +81,7 @@ impl<'a> Program<'a> {
             has_failed: false,
             starts: 0,
             started_ns: 0,
-            last_exit: None,
+            last_end: None,
         }
     }
 
@@ -90,10 +96,9 @@ impl<'a> Program<'a> {
         self.starts == 1
     }
 
-    /// Records that the process of the program has ended with `status`. [`Self::status`] reports
-    /// it.
-    pub(super) const fn record_end(&mut self, status: ExitStatus) {
-        self.last_exit = Some(status);
+    /// Records the end of the program's process. [`Self::status`] reports it.
+    pub(super) const fn record_end(&mut self, end: ProcessEnd) {
+        self.last_end = Some(end);
     }
 
     /// Returns the status of the program that the launcher publishes for other processes.
@@ -116,8 +121,8 @@ impl<'a> Program<'a> {
             start_time,
             restarts: self.starts.saturating_sub(1),
             started_ns: self.started_ns,
-            exit_code: self.last_exit.and_then(|end| end.code()),
-            signal: self.last_exit.and_then(|end| end.signal()),
+            exit_code: self.last_end.and_then(ProcessEnd::code),
+            signal: self.last_end.and_then(ProcessEnd::signal),
         }
     }
 
@@ -132,7 +137,7 @@ impl<'a> Program<'a> {
     /// without a failure.
     pub(super) const fn is_ready(&self) -> bool {
         match &self.state {
-            State::Running(process) => process.is_ready,
+            State::Running(process) => process.is_ready(),
             State::Ended => !self.has_failed,
             State::Waiting(_) => false,
         }
@@ -184,7 +189,7 @@ impl Process {
             output: Some(output),
             _drain: drain,
             started: Instant::now(),
-            is_ready: false,
+            ready_since: None,
             stopped: None,
             is_killed: false,
         })
@@ -200,10 +205,14 @@ impl Process {
         self.child.id()
     }
 
+    pub(super) const fn is_ready(&self) -> bool {
+        self.ready_since.is_some()
+    }
+
     const fn state(&self) -> ProgramState {
         if self.is_killed || self.stopped.is_some() {
             ProgramState::Stopping
-        } else if self.is_ready {
+        } else if self.is_ready() {
             ProgramState::Running
         } else {
             ProgramState::Starting
@@ -243,19 +252,24 @@ impl Process {
     /// group, if the launcher may signal none of its processes because they belong to another user
     /// now. Otherwise returns `None`.
     ///
-    /// Call it when the process has ended and [`Self::poll_exit_status`] has killed its group.
+    /// Call it when the process has ended and [`Self::poll_end`] has killed its group.
     /// Reads all of `/proc` only if there is such a process.
     pub(super) fn left_process(&self) -> Option<(u32, io::Error)> {
-        let group = self.child.id();
         // Signal 0 only checks the permission.
         let error = self.signal(0).err()?;
+        Some((self.running_process()?, error))
+    }
+
+    /// Returns the id of a process of the group that has not ended; `None` if there is none, or if
+    /// `/proc` does not show it. Reads all of `/proc`.
+    fn running_process(&self) -> Option<u32> {
+        let group = self.child.id();
         let pids = fs::read_dir("/proc").ok()?.flatten();
         let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let is_left = |pid: &u32| {
+        pids.find(|pid: &u32| {
             let stat = ProcessStat::read(*pid);
             stat.is_some_and(|stat| stat.group == group && !stat.has_ended())
-        };
-        Some((pids.find(is_left)?, error))
+        })
     }
 
     /// Returns true if SIGTERM was sent more than `timeout` ago and SIGKILL has not been sent yet.
@@ -266,37 +280,73 @@ impl Process {
                 .is_some_and(|stopped| stopped.elapsed() > timeout)
     }
 
-    /// Returns the exit status if the process has ended; otherwise `None`. When it has ended, also
-    /// kills the remaining processes of its group.
-    pub(super) fn poll_exit_status(
+    /// Returns true if `/proc` shows that the process has not ended.
+    fn is_shown_running(&self) -> bool {
+        let stat = ProcessStat::read(self.child.id());
+        // WHY the start time: another process may have this id by now.
+        let stat = stat.filter(|stat| Some(stat.start_time) == self.start_time);
+        stat.is_some_and(|stat| !stat.has_ended())
+    }
+
+    /// Returns how the process has ended; `None` if it has not. When it has ended, also kills the
+    /// remaining processes of its group.
+    ///
+    /// If the launcher `is_stopping`, the process counts as running until all processes of its
+    /// group have ended or [`Self::kill`] was called. WHY: a shell ends at once at SIGTERM, and the
+    /// robot's program that it has started needs the time to stop the motors.
+    pub(super) fn poll_end(
         &mut self,
         guard: &mut Option<Guard>,
-    ) -> io::Result<Option<ExitStatus>> {
-        if !has_ended(&self.child)? {
-            return Ok(None);
+        is_stopping: impl FnOnce() -> bool,
+    ) -> Option<ProcessEnd> {
+        let is_waited_for = match has_ended(&self.child) {
+            Ok(false) => return None,
+            Ok(true) => false,
+            // WHY: an error says only that this process cannot wait for it.
+            Err(_) if self.is_shown_running() => return None,
+            Err(_) => true,
+        };
+        if !self.is_killed && is_stopping() && self.running_process().is_some() {
+            return None;
         }
         // WHY before the wait: until then, no other group can have this id.
         let _ = signal_group(self.child.id(), SIGKILL);
         if let Some(guard) = guard {
             guard.remove(self.child.id());
         }
-        self.child.wait().map(Some)
+        if is_waited_for {
+            return Some(ProcessEnd(None));
+        }
+        Some(ProcessEnd(self.child.wait().ok()))
     }
 
-    /// Returns true if an end with `status` is a failure. An end because of SIGTERM is not a
-    /// failure if [`Self::stop`] has sent the signal, or if the launcher `is_stopping`.
+    /// Returns true if `end` is a failure. An end because of SIGTERM is not a failure if
+    /// [`Self::stop`] has sent the signal, or if the launcher `is_stopping`.
     ///
     /// WHY: systemd sends the signal to the launcher and to all programs together.
-    pub(super) fn is_failure(&self, status: ExitStatus, is_stopping: bool) -> bool {
-        let is_stopped = (is_stopping || self.stopped.is_some()) && is_sigterm_exit(status);
-        !status.success() && !is_stopped
+    pub(super) fn is_failure(&self, end: ProcessEnd, is_stopping: bool) -> bool {
+        let is_stopped = (is_stopping || self.stopped.is_some()) && end.is_by_sigterm();
+        end.code() != Some(0) && !is_stopped
     }
 }
 
-/// Returns true if `status` is that of a process which SIGTERM has ended: either the signal itself
-/// or a handler of the signal, which then exits with 128 plus its number, as shells report it.
-fn is_sigterm_exit(status: ExitStatus) -> bool {
-    status.signal() == Some(SIGTERM) || status.code() == Some(128 + SIGTERM)
+impl ProcessEnd {
+    /// Returns the exit code; `None` if a signal has ended the process, or if that is not known.
+    pub(super) fn code(self) -> Option<i32> {
+        self.0?.code()
+    }
+
+    /// Returns the signal that has ended the process; `None` if it has exited, or if that is not
+    /// known.
+    pub(super) fn signal(self) -> Option<i32> {
+        self.0?.signal()
+    }
+
+    /// Returns true if SIGTERM has ended the process: either the signal itself or a handler of the
+    /// signal, which then exits with 128 plus its number, as shells report it.
+    fn is_by_sigterm(self) -> bool {
+        self.signal() == Some(SIGTERM) || self.code() == Some(128 + SIGTERM)
+    }
 }
 
 impl Drop for Process {

@@ -3,6 +3,10 @@
 
 use std::time::Duration;
 
+/// Minimum time for which a program must have been ready, so that its next restart counts as the
+/// first one. WHY: each run is longer than a `restart_delay_max` of 0.
+const READY_TIME_MIN: Duration = Duration::from_secs(1);
+
 /// The rule that decides when a program is restarted.
 #[derive(Debug, Clone)]
 pub(super) struct RestartPolicy {
@@ -40,19 +44,19 @@ impl RestartCondition {
 /// The number of restarts of one program so far, which determines the delay of the next one.
 #[derive(Debug, Default)]
 pub(super) struct RestartCount {
-    /// Number of consecutive restarts between which the program never ran for longer than
-    /// `restart_delay_max`. A longer run sets it to 0.
+    /// Number of consecutive restarts between which the program was never ready for longer than
+    /// `restart_delay_max` and [`READY_TIME_MIN`]. A longer run sets it to 0.
     in_a_row: u32,
 }
 
 impl RestartCount {
-    /// Returns the delay after which the program is restarted; `None` if it is not restarted. `ran`
-    /// is the duration of its last run.
+    /// Returns the delay after which the program is restarted; `None` if it is not restarted.
+    /// `ready_for` is the duration for which it was ready in its last run; 0 if it was not ready.
     pub(super) fn next_delay(
         &mut self,
         policy: &RestartPolicy,
         is_failure: bool,
-        ran: Duration,
+        ready_for: Duration,
     ) -> Option<Duration> {
         let is_wanted = match policy.restart {
             RestartCondition::Never => false,
@@ -60,7 +64,7 @@ impl RestartCount {
             RestartCondition::Always => true,
         };
         // WHY the longest delay: a program that runs longer than that is not in a loop of ends.
-        if ran > policy.restart_delay_max {
+        if ready_for > policy.restart_delay_max.max(READY_TIME_MIN) {
             self.in_a_row = 0;
         }
         if !is_wanted || policy.restarts_max.is_some_and(|max| self.in_a_row >= max) {
@@ -90,9 +94,10 @@ mod tests {
     fn delays_double_until_a_program_runs_long_enough() {
         let policy = policy(RestartCondition::OnFailure, None);
         let mut restarts = RestartCount::default();
-        let mut delay_ms = |ran_ms| {
-            let ran = Duration::from_millis(ran_ms);
-            restarts.next_delay(&policy, true, ran).unwrap().as_millis()
+        let mut delay_ms = |ready_ms| {
+            let ready_for = Duration::from_millis(ready_ms);
+            let delay = restarts.next_delay(&policy, true, ready_for);
+            delay.unwrap().as_millis()
         };
         let delays = [5, 5, 1000, 5, 5, 5].map(&mut delay_ms);
         assert_eq!(delays, [100, 200, 400, 800, 1000, 1000]);
@@ -120,10 +125,9 @@ mod tests {
     fn restarts_in_a_row_are_limited() {
         let policy = policy(RestartCondition::Always, Some(2));
         let mut restarts = RestartCount::default();
-        let mut next = |ran| {
-            restarts
-                .next_delay(&policy, true, Duration::from_secs(ran))
-                .is_some()
+        let mut next = |ready_s| {
+            let ready_for = Duration::from_secs(ready_s);
+            restarts.next_delay(&policy, true, ready_for).is_some()
         };
         assert_eq!(
             [0, 0, 0, 2, 0, 0].map(&mut next),
