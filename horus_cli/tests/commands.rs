@@ -23,6 +23,8 @@ mod launch;
 mod launch_files;
 #[path = "commands/launch_groups.rs"]
 mod launch_groups;
+#[path = "commands/launch_obstacles.rs"]
+mod launch_obstacles;
 #[path = "commands/launch_output.rs"]
 mod launch_output;
 #[path = "commands/launch_private.rs"]

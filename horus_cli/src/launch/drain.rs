@@ -23,6 +23,10 @@ pub(crate) const DRAIN_COMMAND: &str = "__drain";
 pub(super) struct Drain(Child);
 
 impl Drain {
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Starts a drain for the program that writes to the other ends of `stdout` and `stderr`.
     pub(super) fn start(stdout: &PipeReader, stderr: &PipeReader) -> io::Result<Self> {
         // WHY not the path of the program: an update may have replaced its file.

@@ -33,6 +33,10 @@ impl Guard {
         command.spawn().map(Self)
     }
 
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Adds the process group `group` to those that the guard kills if the launcher dies.
     pub(super) fn add(&mut self, group: u32) {
         self.send(format!("+{group}\n"));

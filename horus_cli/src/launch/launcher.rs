@@ -1,10 +1,11 @@
 //! The launcher: starts programs in order, restarts them, and stops them in reverse order.
 
 use std::io::{self, ErrorKind};
-use std::process::Command;
+use std::process::{self, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use horus_core::child::reap_orphans;
 use horus_core::namespace::{NamespaceConfig, NamespaceRemoveError};
 
 use super::file::LaunchFile;
@@ -22,6 +23,12 @@ use crate::output::format::visible;
 
 /// Time between two checks of the states of all programs.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
+
+/// The id of the process that adopts those whose parents have ended.
+const INIT_PROCESS_ID: u32 = 1;
+
+/// The error of the system call that executes a program, for a file that it cannot execute.
+const ENOEXEC: i32 = 8;
 
 /// The launcher: starts, restarts and stops the programs of a launch file.
 pub(super) struct Launcher<'a> {
@@ -141,9 +148,21 @@ impl<'a> Launcher<'a> {
             for index in 0..self.programs.len() {
                 self.update_program(index);
             }
+            if process::id() == INIT_PROCESS_ID {
+                self.reap_orphans();
+            }
             self.publish_status();
             thread::sleep(POLL_PERIOD);
         }
+    }
+
+    /// Waits for the processes that have ended and that others have started. WHY: as process 1 of a
+    /// container, the launcher adopts them, and without a wait they would fill the process table.
+    fn reap_orphans(&self) {
+        let running = self.programs.iter().filter_map(Program::running);
+        let mut known: Vec<u32> = running.flat_map(Process::child_ids).collect();
+        known.extend(self.guard.as_ref().map(Guard::id));
+        reap_orphans(|id| !known.contains(&id));
     }
 
     /// Opens the namespace again if it was removed. WHY: programs that start enter the one that has
@@ -271,7 +290,8 @@ impl<'a> Launcher<'a> {
         self.programs[index].record_start();
         let program = &self.programs[index];
         let command = self.build_command(program);
-        match Process::start(command, &mut self.guard, index, &self.printer) {
+        let path = self.file.executed_path(program.name);
+        match Process::start((command, path), &mut self.guard, index, &self.printer) {
             Ok(mut process) => {
                 let pid = process.id();
                 self.report(index, ProgramEvent::Started { pid });
@@ -281,14 +301,17 @@ impl<'a> Launcher<'a> {
             }
             Err(error) => {
                 // WHY not later: a program that ran may be replaced by a new one at this moment.
-                let is_final = program.is_first_start()
-                    && matches!(
-                        error.kind(),
-                        ErrorKind::NotFound
-                            | ErrorKind::NotADirectory
-                            | ErrorKind::PermissionDenied
-                    );
-                let error = match self.file.start_obstacle(program.name) {
+                let is_wrong_file = matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+                );
+                let is_wrong_format = error.raw_os_error() == Some(ENOEXEC);
+                let is_final = program.is_first_start() && (is_wrong_file || is_wrong_format);
+                let obstacle = match is_wrong_format {
+                    true => self.file.format_obstacle(program.name),
+                    false => self.file.start_obstacle(program.name),
+                };
+                let error = match obstacle {
                     Some(obstacle) => obstacle,
                     None => format!("{}: {error}", program.spec.command[0]),
                 };
@@ -445,7 +468,7 @@ impl<'a> Launcher<'a> {
         LaunchStatus {
             owner_id: self.namespace.get().registry().own_owner_word().to_bits(),
             file: self.file.path.display().to_string(),
-            launcher_pid: std::process::id(),
+            launcher_pid: process::id(),
             programs: self.programs.iter().map(Program::status).collect(),
         }
     }

@@ -4,13 +4,14 @@
 //! `file` reads the launch file: `syntax` parses it if it is written in JSON5, and `python`
 //! evaluates it if it is written in Python. `settings` reads the settings, and `setting_path` names
 //! the place of a mistake in them. `obstacle` finds out why a program cannot be started, and
-//! `restart` decides on restarts. `program` manages one program, `readiness` looks for its topics,
-//! and `log` reads its output. `report` formats events as text or JSON, and `printer` writes them.
-//! `status` publishes the status for other processes. `warnings` looks for reasons to warn the user
-//! at the start. `guard` kills the programs of a dead launcher, and `drain` reads their output if
-//! they are kept. `run_namespace` opens the namespace, and removes a private one. `launcher` uses
-//! all these modules.
+//! `binary_format` does so from the content of its file. `restart` decides on restarts. `program`
+//! manages one program, `readiness` looks for its topics, and `log` reads its output. `report`
+//! formats events as text or JSON, and `printer` writes them. `status` publishes the status for
+//! other processes. `warnings` looks for reasons to warn the user at the start. `guard` kills the
+//! programs of a dead launcher, and `drain` reads their output if they are kept. `run_namespace`
+//! opens the namespace, and removes a private one. `launcher` uses all these modules.
 
+mod binary_format;
 pub(crate) mod drain;
 mod file;
 pub(crate) mod guard;

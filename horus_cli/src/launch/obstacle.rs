@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use horus_core::child::may_execute;
 
+use super::binary_format::{format_fault, refused_format_text};
 use super::file::{LaunchFile, ProgramSpec};
 
 /// Maximum length of the first line of a script; the kernel ignores the rest of the line.
@@ -20,41 +21,56 @@ const SCRIPT_LINE_BYTES_MAX: u64 = 256;
 
 impl LaunchFile {
     /// Returns a text that says why the program `name` cannot be started on this machine; `None` if
-    /// its directory and its command exist.
+    /// nothing is known that prevents it.
     pub(super) fn start_obstacle(&self, name: &str) -> Option<String> {
+        match self.find_program(name)? {
+            Ok(path) => executable_fault(&path),
+            Err(fault) => Some(fault),
+        }
+    }
+
+    /// Returns a text that says why the kernel has refused to execute the file of the program
+    /// `name` because of its format; `None` if that is not known.
+    pub(super) fn format_obstacle(&self, name: &str) -> Option<String> {
+        let path = self.find_program(name)?.ok()?;
+        refused_format_text(&path)
+    }
+
+    /// Returns the path of the file that the program `name` executes, as seen from its directory;
+    /// `None` if no file in PATH has the name of its command.
+    pub(super) fn executed_path(&self, name: &str) -> Option<PathBuf> {
+        let command = self.programs.get(name)?.command.first()?;
+        if command.contains('/') {
+            return Some(command.into());
+        }
+        self.find_program(name)?.ok()
+    }
+
+    /// Returns the path of the file of the program `name`, or a text that says why there is none.
+    fn find_program(&self, name: &str) -> Option<Result<PathBuf, String>> {
         let program = self.programs.get(name)?;
         let command = program.command.first()?;
+        Some(self.find_command(program, command))
+    }
+
+    fn find_command(&self, program: &ProgramSpec, command: &str) -> Result<PathBuf, String> {
         let dir = without_dot_components(&self.dir.join(&program.dir));
         if let Some(fault) = directory_fault(&dir) {
-            return Some(format!("{fault}: create it, or correct 'dir'"));
+            return Err(format!("{fault}: create it, or correct 'dir'"));
         }
-        let path = if command.contains('/') {
+        if command.contains('/') {
             let path = without_dot_components(&dir.join(command));
             if !path.exists() {
-                return Some(format!("there is no program {}", path.display()));
+                return Err(format!("there is no program {}", path.display()));
             }
-            path
-        } else {
-            let Some(path) = self.find_in_path(program, &dir, command) else {
-                return Some(format!(
-                    "there is no program '{command}' in PATH: install it, or write its path, such \
-                     as \"./{command}\""
-                ));
-            };
-            path
-        };
-        let shown = path.display();
-        if path.is_dir() {
-            return Some(format!("the program {shown} is a directory"));
+            return Ok(path);
         }
-        if !is_executable(&path) {
-            return Some(not_executable_text(&path));
-        }
-        let interpreter = missing_interpreter(&path)?;
-        Some(format!(
-            "the program {shown} is a script for {}, which does not exist",
-            interpreter.display()
-        ))
+        self.find_in_path(program, &dir, command).ok_or_else(|| {
+            format!(
+                "there is no program '{command}' in PATH: install it, or write its path, such as \
+                 \"./{command}\""
+            )
+        })
     }
 
     /// Returns the path of the executable file `command` in the directories of the program's PATH.
@@ -70,6 +86,24 @@ impl LaunchFile {
         let executable = files.iter().find(|path| is_executable(path));
         executable.or(files.first()).cloned()
     }
+}
+
+/// Returns a text that says why the file at `path` cannot be executed; `None` if it can.
+fn executable_fault(path: &Path) -> Option<String> {
+    let shown = path.display();
+    if path.is_dir() {
+        return Some(format!("the program {shown} is a directory"));
+    }
+    if !is_executable(path) {
+        return Some(not_executable_text(path));
+    }
+    if let Some(interpreter) = missing_interpreter(path) {
+        return Some(format!(
+            "the program {shown} is a script for {}, which does not exist",
+            interpreter.display()
+        ));
+    }
+    format_fault(path)
 }
 
 /// Returns `path` without components that are `.`.

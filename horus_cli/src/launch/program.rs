@@ -4,10 +4,11 @@
 use std::fs;
 use std::io::{self, pipe};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use horus_core::child::{has_ended, kill_with_parent, signal_group};
+use horus_core::child::{execute_without_shell, has_ended, kill_with_parent, signal_group};
 use horus_core::message::timestamp_now_ns;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
@@ -62,7 +63,7 @@ pub(super) struct Process {
     /// Holds back the lines of the program; `None` after [`Self::print_output`].
     output: Option<[ReadingGate; 2]>,
     /// The process that reads the output if the launcher dies; `None` if there is a guard.
-    _drain: Option<Drain>,
+    drain: Option<Drain>,
     pub(super) started: Instant,
     /// The time at which the program was found to be ready; `None` if it is not ready yet.
     pub(super) ready_since: Option<Instant>,
@@ -126,6 +127,14 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// Returns the process of the program; `None` if it does not run.
+    pub(super) const fn running(&self) -> Option<&Process> {
+        match &self.state {
+            State::Running(process) => Some(process),
+            _ => None,
+        }
+    }
+
     pub(super) const fn process(&mut self) -> Option<&mut Process> {
         match &mut self.state {
             State::Running(process) => Some(process),
@@ -150,9 +159,10 @@ impl Process {
     /// outlive the launcher. Without one, it may outlive the launcher, and a drain then reads its
     /// output. The caller must then call [`Self::print_output`].
     ///
+    /// `path` is that of the program's file; `None` if there is none, and the start fails then.
     /// `index` is the index of the program in the launcher.
     pub(super) fn start(
-        mut command: Command,
+        (mut command, path): (Command, Option<PathBuf>),
         guard: &mut Option<Guard>,
         index: usize,
         printer: &Printer,
@@ -178,6 +188,10 @@ impl Process {
             })
         };
         let output = [reader(stdout, "stdout")?, reader(stderr, "stderr")?];
+        // WHY not with --keep: the standard library uses no shell there.
+        if let (Some(path), Some(_)) = (path, &guard) {
+            execute_without_shell(&mut command, &path)?;
+        }
         let child = command.spawn()?;
         if let Some(guard) = guard {
             guard.add(child.id());
@@ -187,7 +201,7 @@ impl Process {
             start_time: ProcessStat::read(child.id()).map(|stat| stat.start_time),
             child,
             output: Some(output),
-            _drain: drain,
+            drain,
             started: Instant::now(),
             ready_since: None,
             stopped: None,
@@ -203,6 +217,12 @@ impl Process {
     /// Returns the id of the process, which is also the id of its process group.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Returns the ids of the processes that the launcher has started for the program.
+    pub(super) fn child_ids(&self) -> impl Iterator<Item = u32> {
+        let drain = self.drain.as_ref().map(Drain::id);
+        [self.id()].into_iter().chain(drain)
     }
 
     pub(super) const fn is_ready(&self) -> bool {
