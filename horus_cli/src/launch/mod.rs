@@ -68,6 +68,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let order = file.order()?;
     // WHY before the check: it finds what the launch would refuse.
     let config = context.namespace_config_or(file.namespace.as_deref())?;
+    if file.private {
+        run_namespace::check_private_name(&config)?;
+    }
     if arguments.check {
         return check_file(&file, &order, context);
     }

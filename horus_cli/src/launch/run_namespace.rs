@@ -17,6 +17,19 @@ const RANDOM_BYTES: usize = 4;
 /// digits of [`RANDOM_BYTES`].
 pub(super) const LONGEST_PRIVATE_SUFFIX: &str = "_4194304_01234567";
 
+/// Checks that the name of a private namespace, which begins with the selected one, is not too
+/// long.
+pub(super) fn check_private_name(config: &NamespaceConfig) -> Result<(), Failure> {
+    let name = config.name();
+    match NamespaceName::new(&format!("{name}{LONGEST_PRIVATE_SUFFIX}")) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::usage(format_args!(
+            "the name of the namespace, '{name}', is too long with the digits that 'private' \
+             appends to it: {error}"
+        ))),
+    }
+}
+
 /// The namespace of one run. If it is private, dropping this value removes it.
 #[derive(Debug)]
 pub(super) struct RunNamespace {

@@ -315,6 +315,13 @@ fn a_file_that_defines_no_robot_is_refused() {
         let ran = robot.run_with(&[&["launch", &path], options].concat());
         ran.failed(2, &["the namespace name \"a b\" has ' ' at byte 1"]);
     }
+    let text = "{private: true, programs: {a: {command: ['sh']}}}";
+    let path = file(&robot, "private.json5", text);
+    let name = "n".repeat(60);
+    for options in ["", " --check"] {
+        let ran = robot.run(&format!("launch {} -N {name}{options}", path.display()));
+        ran.failed(2, &["is too long with the digits that 'private' appends"]);
+    }
 }
 
 /// The default would select another device.
