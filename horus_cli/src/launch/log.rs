@@ -1,6 +1,7 @@
 //! Reads the output of programs line by line, and passes the lines to the printer.
 
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::mem;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
@@ -37,6 +38,8 @@ pub(super) fn start_line_reader(
 fn read_lines(pipe: impl Read, mut print: impl FnMut(&str)) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();
+    // True if the part before was as long as a line may be, without the end of its line.
+    let mut is_split = false;
     loop {
         let mut part = pipe.by_ref().take((LINE_BYTES_MAX - line.len()) as u64);
         // An input that cannot be read counts as closed.
@@ -45,9 +48,16 @@ fn read_lines(pipe: impl Read, mut print: impl FnMut(&str)) {
             return;
         }
         let mut rest = Vec::new();
-        if line.last() == Some(&b'\n') {
+        let is_end = line.last() == Some(&b'\n');
+        if is_end {
             line.pop();
-        } else if line.len() == LINE_BYTES_MAX {
+        }
+        // The end of a line that was printed.
+        if is_end && line.is_empty() && mem::take(&mut is_split) {
+            continue;
+        }
+        is_split = !is_end && line.len() == LINE_BYTES_MAX;
+        if is_split {
             // WHY: the next part contains the other bytes of the character.
             rest = line.split_off(line.len() - incomplete_bytes(&line));
         }
@@ -83,6 +93,15 @@ mod tests {
             assert!(lines.iter().all(|line| line.len() <= LINE_BYTES_MAX));
             assert_eq!(lines[..3].concat(), text);
             assert_eq!(lines[3..], ["", "end"]);
+        }
+        // A line of the maximum length is no longer one.
+        for begin in ["", "\u{1f916}"] {
+            let text = format!("{begin}{}", "a".repeat(LINE_BYTES_MAX - begin.len()));
+            let mut lines = Vec::new();
+            read_lines(format!("{text}\n\n{text}").as_bytes(), |line| {
+                lines.push(line.to_owned())
+            });
+            assert_eq!(lines, [text.as_str(), "", text.as_str()]);
         }
         // What is no character at all is replaced.
         let mut lines = Vec::new();
