@@ -82,15 +82,29 @@ pub(super) fn warn_of_left_programs(
     }
 }
 
-/// Returns true if the process is that of a program of one of the launchers.
+/// Returns true if the process is that of a program of one of the launchers, or one that such a
+/// program has started: it is in its process group.
 fn is_launched(process: &ProcessInfo, launches: &[LaunchStatus]) -> bool {
+    let group = ProcessStat::of(process).map(|stat| stat.group);
     let is_process_of = |program: &ProgramStatus| {
         let start_time = program.start_time;
-        program.pid == Some(process.pid)
-            && start_time.is_none_or(|start_time| start_time == process.start_time)
+        let is_same = program.pid == Some(process.pid)
+            && start_time.is_none_or(|start_time| start_time == process.start_time);
+        is_same
+            || program
+                .pid
+                .is_some_and(|pid| leads_group(pid, start_time, group))
     };
     let mut launched = launches.iter().flat_map(|launch| &launch.programs);
     launched.any(is_process_of)
+}
+
+/// Returns true if the running process `pid`, which has this start time, leads the process group
+/// `group`. WHY the start time: a launcher in another container may have a program with this id.
+fn leads_group(pid: u32, start_time: Option<u64>, group: Option<u32>) -> bool {
+    let stat = ProcessStat::read(pid).filter(|_| group == Some(pid));
+    let found = stat.map(|stat| stat.start_time);
+    found.is_some() && start_time.is_none_or(|start_time| Some(start_time) == found)
 }
 
 /// Returns the words of the command that a process executes; an empty list if it has ended, or runs
@@ -141,6 +155,9 @@ pub(super) fn warn_of_emergency_stop(namespace: &Arc<Namespace>, context: &Conte
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
     use horus_core::introspect::processes;
 
     use super::*;
@@ -167,6 +184,25 @@ mod tests {
         let known = [launch(Some(process.start_time))];
         let of_earlier_version = [launch(None)];
         assert!(is_launched(&process, &known));
+        // What a program has started is in its group.
+        let mut command = Command::new("sleep");
+        let mut child = command.arg("1000").process_group(0).spawn().unwrap();
+        let stat = ProcessStat::read(child.id()).unwrap();
+        let mut sibling = Command::new("sleep");
+        let group = child.id().cast_signed();
+        let mut sibling = sibling.arg("1000").process_group(group).spawn().unwrap();
+        let mut worker = process.clone();
+        worker.pid = sibling.id();
+        worker.start_time = ProcessStat::read(sibling.id()).unwrap().start_time;
+        for (start_time, is_expected) in [(stat.start_time, true), (stat.start_time + 1, false)] {
+            let mut launch = launch(Some(start_time));
+            launch.programs[0].pid = Some(child.id());
+            assert_eq!(is_launched(&worker, &[launch]), is_expected);
+        }
+        for child in [&mut child, &mut sibling] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
         assert!(!command_line_of(&process).is_empty());
         process.start_time += 1;
         assert!(!is_launched(&process, &known));
