@@ -1,14 +1,12 @@
 //! The repairs that `horus doctor --fix` makes. They change only files of a namespace, never
 //! settings of the machine.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use horus_core::namespace::{SweepReport, remove_topic};
 
 use super::Finding;
+use super::own_directory::{DirectoryKind, OwnDirectory};
 use crate::context::Context;
 use crate::failure::error_chain_text;
 use crate::output::format::visible;
@@ -19,8 +17,9 @@ pub(super) enum Fix {
     /// Removes the file with this name from the directory of the topics: it cannot be opened as a
     /// topic. A file that a process has open is not removed.
     RemoveTopic(String),
-    /// Sets the mode of this directory of the user to 0700, so that other users cannot access it.
-    CloseDirectory(PathBuf),
+    /// Sets the mode of this directory to 0700, so that other users cannot access it. Only a
+    /// directory that the library has made for this user is changed.
+    CloseDirectory(PathBuf, DirectoryKind),
 }
 
 /// Makes the repairs that the findings offer, and stores the result of each repair in its finding.
@@ -52,10 +51,10 @@ impl Fix {
                     Err("a process has it open".to_owned())
                 }
             }
-            Self::CloseDirectory(dir) => {
-                let mode = fs::Permissions::from_mode(0o700);
+            Self::CloseDirectory(dir, kind) => {
                 let shown = dir.display();
-                fs::set_permissions(dir, mode).map_err(|error: io::Error| error.to_string())?;
+                let closed = OwnDirectory::open(dir, *kind).and_then(|dir| dir.close_for_others());
+                closed.map_err(|error| error.to_string())?;
                 Ok(format!("{shown} has the mode 0700 now"))
             }
         }

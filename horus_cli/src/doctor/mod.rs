@@ -6,6 +6,7 @@ mod fix;
 pub(crate) mod frozen;
 mod machine;
 mod mismatch;
+mod own_directory;
 mod peer;
 mod place;
 mod real_time;

@@ -12,6 +12,7 @@ use horus_core::namespace::NamespaceConfig;
 
 use super::Finding;
 use super::fix::Fix;
+use super::own_directory::{DirectoryKind, OwnDirectory};
 use crate::context::namespace_path;
 use crate::namespace::list::NamespaceSummary;
 use crate::namespace::namespace_names;
@@ -101,7 +102,8 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
     if is_shared {
         return Finding::ok(CHECK_NAME, found);
     }
-    check_mode(CHECK_NAME, config.dir(), mode, found)
+    let kind = DirectoryKind::Namespaces;
+    check_mode(CHECK_NAME, (config.dir(), kind), mode, found)
 }
 
 /// Checks the mode of the directory of the selected namespace. Returns `None` if there is no such
@@ -116,11 +118,17 @@ fn check_namespace_mode(config: &NamespaceConfig) -> Option<Finding> {
     }
     let mode = metadata.permissions().mode() & 0o7777;
     let found = format!("{}, mode {mode:04o}", path.display());
-    Some(check_mode(CHECK_NAME, &path, mode, found))
+    let kind = DirectoryKind::Namespace;
+    Some(check_mode(CHECK_NAME, (&path, kind), mode, found))
 }
 
 /// Returns a fault if other users have access to the directory `dir`, which then cannot be opened.
-fn check_mode(check: &'static str, dir: &Path, mode: u32, found: String) -> Finding {
+fn check_mode(
+    check: &'static str,
+    (dir, kind): (&Path, DirectoryKind),
+    mode: u32,
+    found: String,
+) -> Finding {
     if mode == GROUP_MODE {
         let advice =
             "a group shares it: set HORUS_SHM_GROUP, or HORUS_SHM_DIR to another directory";
@@ -134,8 +142,16 @@ fn check_mode(check: &'static str, dir: &Path, mode: u32, found: String) -> Find
     } else {
         "write to"
     };
+    // WHY: a directory that the user has named, such as /dev/shm, may be one that others need.
+    if let Err(error) = OwnDirectory::open(dir, kind) {
+        let advice = format!(
+            "others may {access} it, and it is not closed to them, because {error}: set \
+             HORUS_SHM_DIR to a directory of its own, such as /dev/shm/robot"
+        );
+        return Finding::fault(check, found, advice);
+    }
     let advice = format!("others may {access} it: chmod 700 {}", dir.display());
-    let fix = Fix::CloseDirectory(dir.to_owned());
+    let fix = Fix::CloseDirectory(dir.to_owned(), kind);
     Finding::fault(check, found, advice).with_fix(fix)
 }
 

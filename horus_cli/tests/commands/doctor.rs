@@ -439,3 +439,36 @@ fn a_directory_that_others_may_write_to_is_closed() {
     assert!(ran.stdout.contains(&fixed), "{ran:?}");
     assert!(ran.stderr.contains("of 600.0 s"), "{ran:?}");
 }
+
+/// A directory that the machine or other programs use would be of no use to them any more.
+#[test]
+fn a_directory_that_is_not_of_namespaces_alone_is_left_as_it_is() {
+    let set_mode = |dir: &Path, mode| {
+        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let mode_of = |dir: &Path| std::fs::metadata(dir).unwrap().permissions().mode() & 0o7777;
+    let sticky = Robot::new();
+    set_mode(sticky.dir(), 0o1777);
+    let with_file = Robot::new();
+    std::fs::write(with_file.dir().join("notes.txt"), "x").unwrap();
+    set_mode(with_file.dir(), 0o755);
+    let with_dir = Robot::new();
+    std::fs::create_dir(with_dir.dir().join("data")).unwrap();
+    set_mode(with_dir.dir(), 0o755);
+    let empty = Robot::new();
+    std::fs::remove_dir_all(empty.dir().join("default")).unwrap();
+    set_mode(empty.dir(), 0o777);
+    for robot in [&sticky, &with_file, &with_dir, &empty] {
+        let before = mode_of(robot.dir());
+        for arguments in ["doctor", "doctor --fix"] {
+            let ran = robot.run(arguments);
+            assert_eq!(ran.code, 1, "{before:o}: {ran:?}");
+            let advice = "set HORUS_SHM_DIR to a directory of its own";
+            assert!(ran.stdout.contains(advice), "{before:o}: {ran:?}");
+            // Of an empty one, only the user knows what it is for.
+            let is_empty = before == 0o777;
+            assert_eq!(ran.stdout.contains("chmod 700"), is_empty, "{ran:?}");
+            assert_eq!(mode_of(robot.dir()), before, "{ran:?}");
+        }
+    }
+}
