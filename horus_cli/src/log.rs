@@ -104,7 +104,15 @@ struct SeenLines {
 struct Selection<'a> {
     arguments: &'a Arguments,
     oldest_ns: u64,
+    lost: LostLines,
 }
+
+/// The lines of each process that were lost since its last line that was selected. The keys are the
+/// program and the process id.
+///
+/// WHY: one of them may have been a line that fulfils the conditions.
+#[derive(Debug, Default)]
+struct LostLines(BTreeMap<(String, u32), u64>);
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let found = context.open_existing_namespace()?;
@@ -123,9 +131,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         None => return Ok(()),
     };
     let since_ns = arguments.since.map(|since| since.as_nanos() as u64);
-    let selection = Selection {
+    let mut selection = Selection {
         arguments,
         oldest_ns: since_ns.map_or(0, |since_ns| timestamp_now_ns().saturating_sub(since_ns)),
+        lost: LostLines::default(),
     };
     let mut reader = LogReader::new(&namespace);
     let mut printed = 0;
@@ -149,8 +158,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             namespace = other;
             records.extend(poll_lines(&mut reader)?);
         }
-        for record in records {
-            if selection.includes(&record) {
+        for mut record in records {
+            if selection.select(&mut record) {
                 print_line(&record, context)?;
                 printed += 1;
             }
@@ -160,7 +169,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if arguments.follow {
         let lost = count(lost + reader.lost());
         context.print_note(format_args!("{} lines, {lost} lost", count(printed)));
-    } else if seen.selected == 0 {
+        return Ok(());
+    }
+    for ((program, process_id), lost) in &selection.lost.0 {
+        context.print_note(lost_lines_text(program, *process_id, *lost));
+    }
+    if seen.selected == 0 {
         let config = namespace.config();
         context.print_note(seen.describe_absence(arguments, config));
     }
@@ -196,7 +210,7 @@ fn replacement_of(namespace: &Arc<Namespace>) -> Result<Option<Arc<Namespace>>, 
 impl Selection<'_> {
     /// Returns the log lines that exist when the command starts and fulfil the conditions.
     fn read_existing_lines(
-        &self,
+        &mut self,
         reader: &mut LogReader,
         seen: &mut SeenLines,
         context: &Context,
@@ -207,8 +221,8 @@ impl Selection<'_> {
             if records.is_empty() && !reader.has_withheld_lines() {
                 break;
             }
-            for record in records {
-                let is_selected = self.includes(&record);
+            for mut record in records {
+                let is_selected = self.select(&mut record);
                 seen.add_line(&record, is_selected);
                 if !is_selected {
                     continue;
@@ -231,19 +245,37 @@ impl Selection<'_> {
         Ok(found)
     }
 
+    /// Returns true if a line fulfils the conditions. Its number of lines that were lost before is
+    /// then that since the last such line of its process.
+    fn select(&mut self, record: &mut LogRecord) -> bool {
+        let line = record.line.header();
+        let process = (record.program.to_string(), line.process_id);
+        // WHY: what was lost before a line that is too old was too old itself.
+        let may_be_missed = self.is_of_program(record) && line.timestamp_ns >= self.oldest_ns;
+        let lost = self.lost.0.remove(&process).unwrap_or(0) + record.lost_before;
+        if self.includes(record) {
+            record.lost_before = lost;
+            return true;
+        }
+        if may_be_missed && lost > 0 {
+            self.lost.0.insert(process, lost);
+        }
+        false
+    }
+
+    /// Returns true if a line is of the program that the option `--program` selects.
+    fn is_of_program(&self, record: &LogRecord) -> bool {
+        let process_id = record.line.header().process_id;
+        let is_of =
+            |program: &String| *program == *record.program || program.parse() == Ok(process_id);
+        self.arguments.program.as_ref().is_none_or(is_of)
+    }
+
     fn includes(&self, record: &LogRecord) -> bool {
         let line = record.line.header();
-        let Arguments {
-            node,
-            program,
-            level,
-            ..
-        } = self.arguments;
-        let is_of = |program: &String| {
-            *program == *record.program || program.parse() == Ok(line.process_id)
-        };
+        let Arguments { node, level, .. } = self.arguments;
         node.as_ref().is_none_or(|node| line.node == **node)
-            && program.as_ref().is_none_or(is_of)
+            && self.is_of_program(record)
             && line.level <= *level as u8
             && line.timestamp_ns >= self.oldest_ns
     }
@@ -339,8 +371,11 @@ fn print_line(record: &LogRecord, context: &mut Context) -> Result<(), Failure> 
     if record.lost_before > 0 {
         // WHY flushed: the note belongs between the lines.
         context.out.flush()?;
-        let lost = count(record.lost_before);
-        context.print_note(format_args!("{process}: {lost} lines lost"));
+        context.print_note(lost_lines_text(
+            &record.program,
+            line.process_id,
+            record.lost_before,
+        ));
     }
     let said = format!(
         "{:5} {process} {}",
@@ -351,6 +386,15 @@ fn print_line(record: &LogRecord, context: &mut Context) -> Result<(), Failure> 
     context
         .out
         .write_line(format_args!("{} {said}", date_time(line.timestamp_ns)))
+}
+
+/// Returns a note about lines of a process that were overwritten before they were read.
+fn lost_lines_text(program: &str, process_id: u32, lost: u64) -> String {
+    format!(
+        "{}[{process_id}]: {} lines lost",
+        visible(program),
+        count(lost)
+    )
 }
 
 /// Returns the source and the text of a log line. If the text has several lines, marks each line

@@ -239,6 +239,36 @@ fn lost_lines_are_counted() {
     assert_eq!(robot.answer("log -q -n 1").lines().count(), 1);
 }
 
+/// The lost lines may have been those that the user looks for.
+#[test]
+fn lost_lines_are_counted_also_before_lines_that_are_not_selected() {
+    let robot = Robot::new();
+    let mut arm = logger(&robot, "arm");
+    arm.tell("log error motor hot");
+    arm.tell("log count 3000");
+    let lost = 3001 - robot.run("log").stdout.lines().count();
+    let (thousands, rest) = (lost / 1000, lost % 1000);
+    let note = format!("arm[{}]: {thousands},{rest:03} lines lost\n", arm.id());
+    for options in ["--level error", "--node motor", "--program leg"] {
+        let ran = robot.run(&format!("log {options}"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+        // Those of another program do not matter to one.
+        let is_named = options != "--program leg";
+        assert_eq!(ran.stderr.contains(&note), is_named, "{ran:?}");
+    }
+    arm.tell("log warn motor warm");
+    let ran = robot.run("log --level warn");
+    let lost = lost + 1;
+    let (thousands, rest) = (lost / 1000, lost % 1000);
+    let note = format!("arm[{}]: {thousands},{rest:03} lines lost\n", arm.id());
+    assert_eq!((ran.code, ran.stderr), (0, note));
+    assert_eq!(ran.stdout.lines().count(), 1);
+    let json = robot.answer("log --level warn --json");
+    assert!(json.contains(&format!("\"lost_before\":{lost},")), "{json}");
+    // The lines before the last ones are not asked for.
+    assert_eq!(robot.run("log -n 1").stderr, "");
+}
+
 #[test]
 fn a_terminal_acts_on_no_text() {
     let robot = Robot::new();
