@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::cli::{parse_number, parse_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::namespace::{replacement_of, replacement_text};
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 use crate::output::nearest;
@@ -129,7 +130,7 @@ fn parse_kind(name: &str) -> Result<u8, String> {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = &arguments.scheduler;
-    let namespace = open_namespace_of_scheduler(context, name)?;
+    let mut namespace = open_namespace_of_scheduler(context, name)?;
     if arguments.follow {
         context.stop.begin_stream();
     }
@@ -137,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut news = NewEventFilter::default();
     let mut skips_earlier_runs = !arguments.all_runs;
     let mut last = arguments.number;
-    let (mut printed, mut is_first_read) = (0, true);
+    let (mut printed, mut is_first_read, mut has_moved) = (0, true, false);
     let events = read_events(&namespace, name)?;
     if let Some(node) = &arguments.node {
         check_node_is_known(&namespace, name, node, &events)?;
@@ -146,7 +147,13 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     loop {
         let events = match events.take() {
             Some(events) => events,
-            None => read_events(&namespace, name)?,
+            None => match read_events(&namespace, name) {
+                // The scheduler has not started there yet.
+                Err(failure) if has_moved && failure.is_not_found() => Vec::new(),
+                // What is read from a removed namespace shows nothing.
+                Err(_) if !namespace.is_current() => Vec::new(),
+                read => read?,
+            },
         };
         let mut events = news.take_new_events(events);
         if std::mem::take(&mut skips_earlier_runs) {
@@ -177,6 +184,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
             return Ok(());
+        }
+        if let Some(other) = replacement_of(&namespace)? {
+            context.print_note(replacement_text(&other));
+            namespace = other;
+            has_moved = true;
         }
     }
 }

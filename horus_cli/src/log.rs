@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::cli::{parse_number, parse_seconds};
 use crate::context::{Context, other_logs_text};
 use crate::failure::Failure;
-use crate::namespace::open_listed_namespace;
+use crate::namespace::{open_listed_namespace, replacement_of};
 use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
 use crate::stop::Deadline;
@@ -196,15 +196,6 @@ fn wait_for_namespace(
             return Ok(namespace);
         }
     }
-}
-
-/// Returns the namespace that has the name of `namespace` now, if programs have removed that one
-/// and created it again; otherwise `None`. Makes some system calls.
-fn replacement_of(namespace: &Arc<Namespace>) -> Result<Option<Arc<Namespace>>, Failure> {
-    if namespace.is_current() {
-        return Ok(None);
-    }
-    open_listed_namespace(namespace.config())
 }
 
 impl Selection<'_> {

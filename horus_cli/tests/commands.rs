@@ -51,6 +51,8 @@ mod nodes;
 mod program;
 #[path = "commands/removals.rs"]
 mod removals;
+#[path = "commands/removed_namespaces.rs"]
+mod removed_namespaces;
 #[path = "commands/replay.rs"]
 mod replay;
 #[path = "commands/streams.rs"]

@@ -100,6 +100,25 @@ pub(crate) fn open_listed_namespace(
     Ok(found.map(|(namespace, _)| namespace))
 }
 
+/// Returns the namespace that has the name of `namespace` now, if programs have removed that one
+/// and created it again; otherwise `None`. Makes some system calls.
+pub(crate) fn replacement_of(
+    namespace: &Arc<Namespace>,
+) -> Result<Option<Arc<Namespace>>, Failure> {
+    if namespace.is_current() {
+        return Ok(None);
+    }
+    open_listed_namespace(namespace.config())
+}
+
+/// Returns a note for a command that goes on in the namespace that [`replacement_of`] has returned.
+pub(crate) fn replacement_text(namespace: &Namespace) -> String {
+    format!(
+        "the namespace {} was removed: this command goes on in the new one",
+        namespace.config().name()
+    )
+}
+
 /// Opens a namespace, as [`open_listed_namespace`] does. Also returns what this process found when
 /// it removed the topics that dead processes had left there.
 pub(crate) fn open_listed_namespace_with_report(

@@ -161,10 +161,10 @@ impl ObservedLengths {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let (namespace, mut meters) = arguments.span.open(context)?;
+    let mut meters = arguments.span.open(context)?;
     let lengths = meters
-        .iter()
-        .map(|meter| MessageLengths::of(&namespace, meter));
+        .iter_mut()
+        .map(|(meter, home)| MessageLengths::of(home, meter));
     // WHY: both closures below need the lengths, and neither runs inside the other.
     let lengths = RefCell::new(lengths.collect::<Vec<_>>());
     let wait = |context: &Context, due: Instant| {
@@ -178,17 +178,28 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         context.stop.sleep_until(due)
     };
-    arguments.span.each_window(context, wait, |context| {
-        for (meter, lengths) in meters.iter_mut().zip(lengths.borrow_mut().iter_mut()) {
-            lengths.read_lengths();
-            let reading = meter.read();
-            let seen = lengths.take_window(&reading, meter);
-            meter.release_unused();
-            lengths.open_or_close(&namespace, meter);
-            print_bandwidth(meter.name(), &reading, seen, context)?;
-        }
-        Ok(())
-    })
+    let mut homes: Vec<_> = meters.iter_mut().map(|(_, home)| home.clone()).collect();
+    let meters = RefCell::new(meters);
+    arguments
+        .span
+        .each_window(&meters, context, wait, |context| {
+            let (mut meters, mut lengths) = (meters.borrow_mut(), lengths.borrow_mut());
+            let known = lengths.iter_mut().zip(&mut homes);
+            for ((meter, home), (lengths, known_home)) in meters.iter_mut().zip(known) {
+                if !Arc::ptr_eq(home, known_home) {
+                    // The meter has moved to a new namespace.
+                    *lengths = MessageLengths::of(home, meter);
+                    known_home.clone_from(home);
+                }
+                lengths.read_lengths();
+                let reading = meter.read();
+                let seen = lengths.take_window(&reading, meter);
+                meter.release_unused();
+                lengths.open_or_close(home, meter);
+                print_bandwidth(meter.name(), &reading, seen, context)?;
+            }
+            Ok(())
+        })
 }
 
 fn print_bandwidth(

@@ -108,6 +108,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         // WHY one read in any case: on a busy machine, the window may be over already.
         loop {
             reader.read(due, &mut messages)?;
+            reader.note_move(context);
             if context.stop.is_received() || Instant::now() >= due {
                 break;
             }
@@ -177,6 +178,16 @@ impl Window {
 }
 
 impl MessageReader {
+    /// Prints a note if the messages come from a new namespace since the last call. A subscriber
+    /// stays in the former one.
+    fn note_move(&mut self, context: &Context) {
+        if let Self::Observer(observer) = self
+            && let Some(note) = observer.take_move()
+        {
+            context.print_note(note);
+        }
+    }
+
     /// Adds the messages that have arrived to `window`. Waits until `due` at most. Returns after a
     /// few milliseconds in any case: even if no message has arrived, and even if messages arrive
     /// all the time.

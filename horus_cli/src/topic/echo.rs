@@ -120,6 +120,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             is_read = print_next(arguments, name, subscriber, &mut progress, context)?;
         }
         progress.note_losses(name, observer.lost(), context);
+        if let Some(note) = observer.take_move() {
+            context.print_note(note);
+        }
         let now = Instant::now();
         if !is_read || now >= next_flush {
             context.out.flush()?;

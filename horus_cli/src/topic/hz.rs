@@ -17,12 +17,16 @@ use super::select::select_topics;
 use crate::cli::{parse_hertz, parse_positive_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::namespace::{replacement_of, replacement_text};
 use crate::output::Tone;
 use crate::output::format::{count, participant, rate};
 use crate::stop::Deadline;
 
 /// Duration of a window, in which messages are counted before the next line is printed.
 const DEFAULT_WINDOW: Duration = Duration::from_secs(1);
+
+/// Time between two looks whether the namespace was removed.
+const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 
 /// Measure the rate of messages, exactly and at any rate
 ///
@@ -81,18 +85,57 @@ struct LaneLine {
     messages: u64,
 }
 
+/// The meters of the topics that a command measures.
+///
+/// If the namespace was removed, each one is opened anew in the namespace that has the name, as
+/// soon as its topic is there. Until then, it measures the former topic.
+pub(super) struct Meters {
+    namespace: Arc<Namespace>,
+    meters: Vec<Meter>,
+    /// For each meter, the namespace of its topic.
+    homes: Vec<Arc<Namespace>>,
+}
+
+impl Meters {
+    /// Returns each meter, and the namespace of its topic.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&mut Meter, &Arc<Namespace>)> {
+        self.meters.iter_mut().zip(&self.homes)
+    }
+
+    /// Looks whether another namespace has the name now, and moves to it.
+    fn follow_namespace(&mut self, context: &Context) -> Result<(), Failure> {
+        if let Some(other) = replacement_of(&self.namespace)? {
+            context.print_note(replacement_text(&other));
+            self.namespace = other;
+        }
+        for (meter, home) in self.meters.iter_mut().zip(&mut self.homes) {
+            if !Arc::ptr_eq(home, &self.namespace)
+                && let Ok(opened) = Meter::open(&self.namespace, meter.name())
+            {
+                *meter = opened;
+                *home = Arc::clone(&self.namespace);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl MeasurementSpan {
     /// Opens a meter for each topic. From then on, the first signal ends only the measurement, so
     /// that the command can print a summary.
-    pub(super) fn open(&self, context: &Context) -> Result<(Arc<Namespace>, Vec<Meter>), Failure> {
+    pub(super) fn open(&self, context: &Context) -> Result<Meters, Failure> {
         let (namespace, names) = select_topics(context, &self.topics)?;
         let meters = names.iter().map(|name| {
             Meter::open(&namespace, name)
                 .map_err(|error| context.topic_failure(&namespace, name, &error))
         });
-        let meters = meters.collect::<Result<_, _>>()?;
+        let meters = meters.collect::<Result<Vec<_>, _>>()?;
         context.stop.begin_stream();
-        Ok((namespace, meters))
+        Ok(Meters {
+            homes: vec![Arc::clone(&namespace); meters.len()],
+            namespace,
+            meters,
+        })
     }
 
     /// Calls `window` at the end of each window, until the time is over or a signal comes. `wait`
@@ -102,6 +145,7 @@ impl MeasurementSpan {
     /// signal or the limit of `--timeout` ends the measurement before the time that `--for` sets.
     pub(super) fn each_window(
         &self,
+        meters: &RefCell<Meters>,
         context: &mut Context,
         mut wait: impl FnMut(&Context, Instant) -> bool,
         mut window: impl FnMut(&mut Context) -> Result<(), Failure>,
@@ -114,14 +158,25 @@ impl MeasurementSpan {
             .duration
             .and_then(|duration| begin.checked_add(duration));
         let mut due = begin;
+        let mut next_follow = begin + FOLLOW_PERIOD;
         loop {
             due = next_due(due, length, Instant::now());
             let next = end.map_or(due, |end| end.min(due));
-            if !wait(context, deadline.or_earlier(next)) {
-                return match end {
-                    Some(_) => Err(Failure::interrupted()),
-                    None => Ok(()),
-                };
+            let next = deadline.or_earlier(next);
+            loop {
+                if !wait(context, next.min(next_follow)) {
+                    return match end {
+                        Some(_) => Err(Failure::interrupted()),
+                        None => Ok(()),
+                    };
+                }
+                if Instant::now() >= next_follow {
+                    meters.borrow_mut().follow_namespace(context)?;
+                    next_follow = Instant::now() + FOLLOW_PERIOD;
+                }
+                if Instant::now() >= next {
+                    break;
+                }
             }
             window(context)?;
             context.out.flush()?;
@@ -178,12 +233,13 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             "no rate is at least {min} Hz (--min) and at most {max} Hz (--max)"
         )));
     }
-    let (namespace, mut meters) = arguments.span.open(context)?;
-    let observed = meters.iter().filter(|_| arguments.jitter);
-    let gaps = observed.map(|meter| GapMeter::open(context, &namespace, meter.name()));
+    let mut meters = arguments.span.open(context)?;
+    let observed = meters.iter_mut().filter(|_| arguments.jitter);
+    let gaps = observed.map(|(meter, home)| GapMeter::open(context, home, meter.name()));
     // WHY: both closures below need the observers, and neither runs inside the other.
     let gaps = RefCell::new(gaps.collect::<Result<Vec<_>, _>>()?);
-    let mut totals: Vec<Option<Reading>> = meters.iter().map(|_| None).collect();
+    let mut totals: Vec<Option<Reading>> = meters.iter_mut().map(|_| None).collect();
+    let meters = RefCell::new(meters);
     let mut windows = 0;
     let wait = |context: &Context, due: Instant| {
         while arguments.jitter && !context.stop.is_received() && Instant::now() < due {
@@ -192,21 +248,25 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         context.stop.sleep_until(due)
     };
-    let outcome = arguments.span.each_window(context, wait, |context| {
-        let mut gaps = gaps.borrow_mut();
-        windows += 1;
-        for (index, (meter, total)) in meters.iter_mut().zip(&mut totals).enumerate() {
-            let reading = meter.read();
-            meter.release_unused();
-            let gaps = gaps.get_mut(index).map(GapMeter::take);
-            print_rate(meter.name(), &reading, gaps, context)?;
-            match total {
-                Some(total) => total.add(&reading),
-                None => *total = Some(reading),
+    let outcome = arguments
+        .span
+        .each_window(&meters, context, wait, |context| {
+            let mut gaps = gaps.borrow_mut();
+            let mut meters = meters.borrow_mut();
+            windows += 1;
+            for (index, ((meter, _), total)) in meters.iter_mut().zip(&mut totals).enumerate() {
+                let reading = meter.read();
+                meter.release_unused();
+                let gaps = gaps.get_mut(index).map(GapMeter::take);
+                print_rate(meter.name(), &reading, gaps, context)?;
+                match total {
+                    Some(total) => total.add(&reading),
+                    None => *total = Some(reading),
+                }
             }
-        }
-        Ok(())
-    });
+            Ok(())
+        });
+    let meters = meters.into_inner().meters;
     // The only line is its own summary.
     if windows > 1 {
         print_summaries(context, &meters, &totals);

@@ -1,6 +1,7 @@
 //! Observers: read the messages of a topic without subscribing to it, even if the topic is removed
 //! and re-created in between.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use horus_core::topic::DynamicSubscriber;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::namespace::{replacement_of, replacement_text};
 
 /// Time between two checks of whether another process still uses the topic.
 const USE_CHECK_PERIOD: Duration = Duration::from_millis(100);
@@ -24,13 +26,16 @@ pub(super) const READ_TIME_MAX: Duration = Duration::from_millis(10);
 /// An observer, which reads the messages of a topic without being a subscriber of it.
 ///
 /// It maps the topic read-only, never slows a publisher and is not counted as a subscriber. It
-/// closes a topic that all other processes have closed, and opens it again when it exists again.
+/// closes a topic that all other processes have closed, and opens it again when it exists again. If
+/// the namespace was removed, it goes on in the one that has the name.
 #[derive(Debug)]
 pub(crate) struct Observer {
     namespace: Arc<Namespace>,
     name: String,
     open: Option<(Inspector, DynamicSubscriber)>,
     next_check: Instant,
+    /// True if another namespace has the path of the former one since [`Self::take_move`].
+    has_moved: bool,
     /// Number of messages lost on the topics that were closed before. The current subscriber counts
     /// later losses.
     lost_before: u64,
@@ -51,6 +56,7 @@ impl Observer {
             name: name.to_owned(),
             open: Some((inspector, subscriber)),
             next_check: Instant::now() + USE_CHECK_PERIOD,
+            has_moved: false,
             lost_before: 0,
         })
     }
@@ -70,6 +76,13 @@ impl Observer {
         self.open.as_mut().map(|(_, subscriber)| subscriber)
     }
 
+    /// Returns a note for the user if this observer has moved to a new namespace since the last
+    /// call; otherwise `None`.
+    pub(crate) fn take_move(&mut self) -> Option<String> {
+        let has_moved = mem::take(&mut self.has_moved);
+        has_moved.then(|| replacement_text(&self.namespace))
+    }
+
     /// Returns the number of messages that were overwritten before the observer read them.
     pub(crate) fn lost(&self) -> u64 {
         let now = self
@@ -85,8 +98,14 @@ impl Observer {
     /// WHY: a topic exists as long as a process has it open, and a program that only reads must not
     /// keep it.
     fn open_or_close_topic(&mut self) {
-        if self.follows_topic() {
+        // It is tried again later if the new namespace cannot be opened.
+        let replacement = replacement_of(&self.namespace).ok().flatten();
+        if replacement.is_none() && self.follows_topic() {
             return;
+        }
+        if let Some(namespace) = replacement {
+            self.namespace = namespace;
+            self.has_moved = true;
         }
         self.lost_before = self.lost();
         // Closed first, so that it can be removed.
@@ -154,6 +173,7 @@ mod tests {
             name: "moved".to_owned(),
             open: Some((inspector, subscriber)),
             next_check: Instant::now(),
+            has_moved: false,
             lost_before: 0,
         };
         let path = namespace.topics_path().join("moved");

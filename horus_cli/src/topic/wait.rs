@@ -13,6 +13,7 @@ use super::select::without_leading_slash;
 use crate::cli::parse_number;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::namespace::{replacement_of, replacement_text};
 
 /// Time between two checks of the conditions that the command waits for.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
@@ -37,11 +38,17 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = without_leading_slash(&arguments.topic);
-    let namespace = context.open_namespace()?;
+    let mut namespace = context.open_namespace()?;
     let deadline = context.deadline();
     // The number of messages at the first look, or 0 if there was no topic.
     let mut sent_at_begin = None;
     loop {
+        if let Some(other) = replacement_of(&namespace)? {
+            context.print_note(replacement_text(&other));
+            namespace = other;
+            // All topics there are new.
+            sent_at_begin = Some(0);
+        }
         let missing = describe_missing(arguments, &namespace, name, &mut sent_at_begin)?;
         let Some(missing) = missing else {
             return Ok(());

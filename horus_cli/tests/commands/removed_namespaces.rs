@@ -1,0 +1,94 @@
+//! Commands that run while somebody removes the namespace, and programs start in a new one.
+
+use std::fs;
+
+use horus_core::introspect::processes;
+
+use crate::common::{Program, Robot, until};
+use crate::launch::number;
+
+/// Removes the directory of the namespace, and starts a program in a new one that publishes `new`.
+fn replace_namespace(robot: &Robot) -> Program {
+    fs::remove_dir_all(robot.dir().join("default")).unwrap();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel new");
+    program
+}
+
+/// Otherwise the answer would depend on which of the two was there first.
+#[test]
+fn a_wait_goes_on_in_the_namespace_of_the_name() {
+    let robot = Robot::new();
+    let stream = robot.stream("topic wait new --timeout 60");
+    until("it has opened the namespace", || {
+        let all = processes(robot.namespace()).unwrap();
+        let mut known = all.iter().flat_map(|found| &found.process);
+        known.any(|process| process.pid == stream.id())
+    });
+    let _new = replace_namespace(&robot);
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("was removed"), "{ran:?}");
+}
+
+#[test]
+fn streams_of_messages_go_on_in_the_namespace_of_the_name() {
+    for arguments in [
+        "topic echo new",
+        "topic hz new -w 0.2",
+        "topic bw new -w 0.2",
+        "topic delay new -w 0.2",
+    ] {
+        let robot = Robot::new();
+        let mut old = robot.program();
+        old.tell("publish cmd_vel new");
+        let stream = robot.stream(&format!("{arguments} --json"));
+        until(arguments, || {
+            old.tell("send new 1");
+            stream.try_line().is_some()
+        });
+        old.kill();
+        let is_echo = arguments.contains("echo");
+        if !is_echo {
+            stream.line_with("\"messages\":0,");
+        }
+        let mut new = replace_namespace(&robot);
+        until(arguments, || {
+            new.tell("send new 5");
+            let line = stream.try_line();
+            // The former program has sent no message after its first one to `echo`.
+            line.is_some_and(|line| match is_echo {
+                true => line.contains("\"linear\":4.0"),
+                false => number(&line, "messages") > 0,
+            })
+        });
+        stream.signal(libc::SIGINT);
+        let ran = stream.wait();
+        assert!(ran.stderr.contains("was removed"), "{arguments}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_black_box_is_followed_into_the_namespace_of_the_name() {
+    let robot = Robot::new();
+    let mut old = robot.program();
+    old.tell("schedule arm");
+    robot.until("blackbox arm --kind scheduler_started", |text| {
+        !text.is_empty()
+    });
+    let stream = robot.stream("blackbox arm -f --kind scheduler_started --json");
+    let first = stream.line();
+    fs::remove_dir_all(robot.dir().join("default")).unwrap();
+    let mut new = robot.program();
+    new.tell("schedule arm");
+    let second = stream.line();
+    assert_ne!(first, second);
+    assert!(
+        second.contains(&format!("\"process_id\":{}", new.id())),
+        "{second}"
+    );
+    stream.signal(libc::SIGINT);
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("was removed"), "{ran:?}");
+}
