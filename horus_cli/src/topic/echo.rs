@@ -112,6 +112,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let is_done = |progress: &EchoProgress| wanted.is_some_and(|all| progress.printed >= all);
     while !is_done(&progress) && !context.stop.is_received() {
         let mut is_read = false;
+        let printed_before = progress.printed;
         if Instant::now() >= next_print
             && let Some(subscriber) = observer.subscriber()
         {
@@ -135,7 +136,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             context
                 .stop
                 .sleep_until(deadline.or_earlier(Instant::now() + OBSERVER_POLL_PERIOD));
-        } else if let Some(hertz) = arguments.rate {
+        } else if let Some(hertz) = arguments.rate
+            && progress.printed > printed_before
+        {
+            // WHY only then: messages that do not fulfil the condition are not printed.
             next_print = now + Duration::from_secs_f64(1.0 / hertz);
         }
     }

@@ -277,17 +277,56 @@ fn a_time_limit_ends_what_does_not_end_itself() {
     program.tell("publish cmd_vel cmd_vel");
     let endless = file(&robot, "robot.py", "while True:\n    pass\n");
     let fifo = robot.dir().join("fifo");
-    let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+    let made = Command::new("mkfifo")
+        .args(["-m", "600"])
+        .arg(&fifo)
+        .status()
+        .unwrap();
     assert!(made.success());
     for arguments in [
         "topic pub cmd_vel -".to_owned(),
         format!("topic pub cmd_vel @{}", fifo.display()),
+        format!("topic pub cmd_vel @{} --lines", fifo.display()),
+        format!("launch --check {}", fifo.display()),
+        format!("launch {}", fifo.display()),
+        format!("msg show --file {}", fifo.display()),
+        format!("monitor --token-file {}", fifo.display()),
         format!("launch --check {}", endless.display()),
         "doctor --rt=600".to_owned(),
     ] {
         let code = run_with_open_stdin(&robot, &format!("{arguments} --timeout 0.3"));
         assert_eq!(code, 124, "{arguments}");
     }
+}
+
+#[test]
+fn a_message_file_that_is_missing_is_not_found() {
+    let robot = Robot::new();
+    for name in ["nosuch.msg", "nosuch.txt"] {
+        let path = robot.dir().join(name);
+        let ran = robot.run(&format!("msg show --file {}", path.display()));
+        ran.failed(3, &["cannot read ", name]);
+    }
+}
+
+/// Rare messages that fulfil the condition would otherwise never be printed.
+#[test]
+fn the_rate_of_echo_is_that_of_the_messages_that_fulfil_the_condition() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let stream = robot.stream("topic echo cmd_vel --rate 0.001 -n 1 --where linear==4");
+    let mut sent = 0;
+    until("the message is printed", || {
+        // First for a while only messages that do not fulfil it; the last one of five does.
+        program.tell(if sent < 20 {
+            "send cmd_vel 1"
+        } else {
+            "send cmd_vel 5"
+        });
+        sent += 1;
+        stream.try_line().is_some()
+    });
 }
 
 /// Each part of a command would otherwise have the whole time.
