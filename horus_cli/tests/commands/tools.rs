@@ -437,6 +437,58 @@ fn bash_completes_live_names() {
     }
 }
 
+/// Names of nodes may have any characters, and those of a shared namespace come from other users.
+#[test]
+fn bash_quotes_the_names_that_it_completes() {
+    let robot = Robot::new();
+    let dir = tempfile::tempdir().unwrap();
+    let names = ["cpu 0", "a$(touch${IFS}pwned)", "it's"];
+    let mut scheduler = horus_core::scheduler::Scheduler::new();
+    scheduler.name("names");
+    scheduler.namespace(robot.namespace());
+    for name in names {
+        let quiet = |_: &mut horus_core::scheduler::Context<'_>| {};
+        scheduler.node(name).build(quiet).unwrap();
+    }
+    scheduler
+        .run_for(std::time::Duration::from_millis(50))
+        .unwrap();
+    let quotes = ["", "'", "\""];
+    let typed = [
+        ("cpu", names[0]),
+        ("cpu ", names[0]),
+        ("a", names[1]),
+        ("it", names[2]),
+    ];
+    let rows = quotes
+        .iter()
+        .flat_map(|quote| typed.map(|row| (quote, row)));
+    for (quote, (typed, expected)) in rows {
+        // The quotation marks of the word that is typed are still open.
+        let typed = match *quote {
+            "" => typed.replace(' ', "\\ "),
+            _ => typed.to_owned(),
+        };
+        let script = format!(
+            "cd {}; export HORUS_SHM_DIR={} HORUS_NAMESPACE=default\n{}\n\
+             read -r quote << 'end'\n{quote}\nend\n\
+             COMP_WORDS=(horus node info \"$quote\"'{typed}'); COMP_CWORD=3\n\
+             _horus_live horus \"${{COMP_WORDS[3]}}\" info\n\
+             [[ ${{#COMPREPLY[@]}} == 1 ]] || exit 1\n\
+             eval \"set -- $quote${{COMPREPLY[0]}}$quote\"\n\
+             echo \"$#:$1\"\n",
+            dir.path().display(),
+            robot.dir().display(),
+            robot.answer("completion bash"),
+        );
+        let Some(found) = shell("bash", &["--norc", "-s"], &script) else {
+            return;
+        };
+        assert_eq!(found, format!("1:{expected}\n"), "{quote}{typed}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn fish_completes_live_names() {
     let robot = Robot::new();
