@@ -50,19 +50,22 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let removed = opening.removed.iter().chain(&report.removed);
     let mut removed: BTreeSet<String> = removed.map(ToString::to_string).collect();
     let mut kept: Vec<String> = report.kept.iter().map(ToString::to_string).collect();
+    let mut failures = Vec::new();
+    let mut attempts = 0;
     if arguments.all {
         let mut is_left = Vec::new();
+        attempts = kept.len();
         for name in kept {
-            let is_gone = remove_topic(&namespace, &name);
-            if is_gone.map_err(|error| Failure::from_topic_error(&error))? {
-                removed.insert(name);
-            } else {
-                is_left.push(name);
+            match remove_topic(&namespace, &name) {
+                Ok(true) => _ = removed.insert(name),
+                Ok(false) => is_left.push(name),
+                // WHY no return: the report names what was removed before.
+                Err(error) => failures.push(Failure::from_topic_error(&error)),
             }
         }
         kept = is_left;
     }
-    print_report(
+    let reported = print_report(
         &Report {
             removed: removed.into_iter().collect(),
             in_use: report.in_use.iter().map(ToString::to_string).collect(),
@@ -71,7 +74,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         },
         arguments,
         context,
-    )
+    );
+    Failure::of_several(&failures, attempts, "not removed")?;
+    reported
 }
 
 /// Returns the names of the topics that have files in a namespace. Does not open the namespace.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use horus_core::message::CmdVel;
 use horus_core::topic::Topic;
+use horus_testing::skip;
 
-use crate::common::{Program, Robot};
+use crate::common::{Program, Robot, Stream, wrapped};
 
 /// Number of runs. In each one, the topic may go at a moment between two looks at it.
 const RUNS: u32 = 40;
@@ -78,5 +79,36 @@ fn all_topics_are_removed_but_those_in_use_which_are_named() {
         }
         program.tell("close b");
         robot.answer("topic rm b");
+    }
+}
+
+/// One topic that cannot be removed hides none that was removed.
+#[test]
+fn a_topic_that_cannot_be_removed_does_not_hide_the_others() {
+    for options in ["", " --json"] {
+        let robot = Robot::new();
+        let mut program = robot.program();
+        for name in ["a", "b", "c"] {
+            program.tell(&format!("publish latched {name}"));
+            program.tell(&format!("send {name} 1"));
+        }
+        program.kill();
+        let inner = robot.command(&format!("clean --all{options}"));
+        // The name of a file on which another one is mounted cannot be removed.
+        let file = robot.namespace().topics_path().join("b");
+        let mount = format!("mount --bind {0} {0}", file.display());
+        let border = "unshare --user --map-root-user --mount sh -c";
+        let script = format!("exec {border} '{mount} && exec \"$@\"' sh \"$@\"");
+        let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
+        if ran.stderr.contains("unshare: ") || ran.stderr.contains("mount: ") {
+            return skip("a mount of its own is not allowed");
+        }
+        assert_eq!(ran.code, 5, "{ran:?}");
+        let removed = match options {
+            "" => "removed: a\nremoved: c",
+            _ => "\"removed\":[\"a\",\"c\"]",
+        };
+        assert!(ran.stdout.contains(removed), "{ran:?}");
+        assert!(ran.stderr.contains("1 of 3 not removed: "), "{ran:?}");
     }
 }
