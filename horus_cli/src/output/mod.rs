@@ -113,6 +113,11 @@ impl Output {
         self.flush()
     }
 
+    /// Returns true if the output has colours.
+    pub(crate) const fn is_colored(&self) -> bool {
+        self.style.is_colored
+    }
+
     /// Returns `text` in the colour of `tone`. Returns it unchanged if the output has no colours.
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         self.style.paint(tone, text)

@@ -30,7 +30,7 @@ impl Tone {
 /// The colours that an output uses. They may be switched off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
-    is_colored: bool,
+    pub(super) is_colored: bool,
 }
 
 impl Style {

@@ -17,18 +17,25 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Adds `rate_hz`, the rate of the topic at the time `timestamp_ns`, in nanoseconds since 1970.
-    /// Replaces the newest rate if that belongs to the same second.
+    /// Adds `rate_hz`, the mean rate of the topic since the last call. `timestamp_ns` is the
+    /// present time, in nanoseconds since 1970. Replaces the newest rate if that belongs to the
+    /// same second.
     pub(super) fn add_rate(&mut self, timestamp_ns: u64, rate_hz: f64) {
         let second = timestamp_ns / 1_000_000_000;
         if second == self.second {
             self.rates.pop_back();
         }
+        let passed = match self.rates.is_empty() {
+            true => 1,
+            // WHY 1 at least: somebody may have set the clock back.
+            false => second.saturating_sub(self.second).max(1),
+        };
         self.second = second;
-        self.rates.push_back(rate_hz);
-        if self.rates.len() > SECONDS_KEPT {
-            self.rates.pop_front();
+        for _ in 0..passed.min(SECONDS_KEPT as u64) {
+            self.rates.push_back(rate_hz);
         }
+        let excess = self.rates.len().saturating_sub(SECONDS_KEPT);
+        self.rates.drain(..excess);
     }
 
     /// Returns `width` bars, each of which stands for a part of the last minute; the newest part is
@@ -71,5 +78,18 @@ mod tests {
         history.add_rate(60_000_000_000, 0.0);
         assert_eq!(history.rate_bars(60).chars().count(), 60);
         assert!(history.rate_bars(60).ends_with("▂ "));
+    }
+
+    /// With samples that are further apart, and after the command was suspended.
+    #[test]
+    fn seconds_without_a_sample_have_the_mean_rate() {
+        let mut history = History::default();
+        for second in [0, 15, 30, 45] {
+            let rate_hz = if second < 40 { 100.0 } else { 50.0 };
+            history.add_rate(second * 1_000_000_000, rate_hz);
+        }
+        assert_eq!(history.rate_bars(4), "███▄");
+        history.add_rate(3600 * 1_000_000_000, 1.0);
+        assert_eq!(history.rate_bars(4), "████");
     }
 }

@@ -13,6 +13,7 @@ use horus_core::message::timestamp_now_ns;
 use horus_core::scheduler::RemoteScheduler;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::style::force_color_output;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::{flag, low_level};
 
@@ -65,6 +66,9 @@ pub(super) fn run(
     top.update(sampler.sample(context)?);
     // WHY: a second signal would end the process before it has restored the terminal.
     context.stop.begin_supervision();
+    // WHY in both cases: the library of the terminal knows the variable NO_COLOR, but not the
+    // option `--color`.
+    force_color_output(context.out.is_colored());
     let mut screen = Screen::open().map_err(terminal_failure)?;
     let mut echo = None;
     let mut due = Instant::now() + period;

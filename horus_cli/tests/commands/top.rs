@@ -283,6 +283,42 @@ fn a_terminal_shows_everything_and_is_given_back() {
     tmux.until("the code is 0", |screen| screen.contains("\ncode 0"));
 }
 
+/// The library of the terminal knows only the variable.
+#[test]
+fn the_option_decides_on_the_colours_of_a_terminal() {
+    let robot = Robot::new();
+    let Some(tmux) = Tmux::start(&robot, 100, 30) else {
+        return;
+    };
+    let mut program = robot.program();
+    program.tell("schedule arm");
+    robot.until("node list --json", |list| list.contains("\"planner\""));
+    robot.answer("node pause arm/planner");
+    tmux.until_it_has("shell$");
+    let top = format!(
+        "{} --shm-dir {} -N default top",
+        env!("CARGO_BIN_EXE_horus"),
+        robot.dir().display()
+    );
+    for (variables, option, is_colored) in [
+        ("-u NO_COLOR", "never", false),
+        ("NO_COLOR=1", "always", true),
+    ] {
+        tmux.write(&format!("env {variables} {top} --color {option}"));
+        // The state is yellow.
+        tmux.until_it_has("paused");
+        let screen = tmux.call(&["capture-pane", "-p", "-e"]);
+        let has_yellow = ["\x1b[33m", "\x1b[38;5;3m"].map(|code| screen.contains(code));
+        assert_eq!(
+            has_yellow.contains(&true),
+            is_colored,
+            "{option}: {screen:?}"
+        );
+        tmux.press("q");
+        tmux.until_it_is_left();
+    }
+}
+
 /// A number of samples is a number of tables, wherever they are printed.
 #[test]
 fn samples_are_counted_on_a_terminal_too() {
