@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::CommandFactory as _;
+use horus_core::child::may_execute;
 
 use crate::cli::Cli;
 use crate::context::Context;
@@ -52,8 +53,8 @@ pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
     unknown_command(&words[0].to_string_lossy())
 }
 
-/// Returns the path of `program`; `None` if it is not found. Searches the directory of the running
-/// program, then `PATH`.
+/// Returns the path of `program`; `None` if it is not found, or if this user may not execute it.
+/// Searches the directory of the running program, then `PATH`.
 fn find_program(program: &OsStr) -> Option<PathBuf> {
     // WHY not a path: `horus ../x` must not leave the searched directories.
     if program.to_string_lossy().contains('/') {
@@ -66,7 +67,7 @@ fn find_program(program: &OsStr) -> Option<PathBuf> {
     let mut folders = beside.into_iter().chain(env::split_paths(&path));
     folders.find_map(|folder| {
         let path = folder.join(program);
-        path.is_file().then_some(path)
+        (path.is_file() && may_execute(&path)).then_some(path)
     })
 }
 

@@ -455,6 +455,15 @@ fn external_commands_are_programs_beside_this_one_or_in_path() {
         "map -z x 1\n"
     );
     assert_eq!(run(&["weather", "--json"]), "weather --json default\n");
+    // A file that may not be executed hides no program that comes later.
+    let folder = robot.dir().join("first");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("horus-weather"), "").unwrap();
+    let mut command = robot.command_with(&["weather"]);
+    let path = [folder.display(), robot.dir().display()].map(|folder| folder.to_string());
+    command.env("PATH", format!("{}:/usr/bin:/bin", path.join(":")));
+    let output = command.output().unwrap();
+    assert_eq!(output.stdout, b"weather default\n", "{output:?}");
     robot.run("../weather").failed(2, &["no command"]);
 }
 
