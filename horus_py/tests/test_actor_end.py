@@ -275,6 +275,37 @@ def test_a_child_process_cannot_use_the_group_of_its_parent(actors):
     assert actors.find("known") == address
 
 
+def test_a_child_process_can_leave_the_blocks_of_its_parent(directory):
+    calls = []
+
+    class Handler(Collects):
+        def shutdown(self):
+            calls.append("shutdown")
+
+    scheduler = horus.Scheduler("robot")
+    with horus.Actors("fleet") as group, scheduler:
+        address = group.spawn(Handler())
+        child = os.fork()
+        if child == 0:
+            good = 0
+            try:
+                group.close()
+                group.close()
+                good += 1
+                scheduler.__exit__(None, None, None)
+                good += 1
+                # An exception of the block leaves it as it is.
+                with group:
+                    raise KeyError("of the child")
+            except KeyError as error:
+                good += error.args == ("of the child",)
+            finally:
+                os._exit(good if calls == [] else 100)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        assert settle(address) == 0 and calls == [], "the parent goes on"
+    assert calls == ["shutdown"]
+
+
 ENDS = {
     "a group that was never started": """
 scheduler = horus.Scheduler("robot")

@@ -107,7 +107,7 @@ class Actors:
         """Ends a group that has its own scheduler: shuts its actors down, and drops their mail.
 
         Raises what made the run fail, and `BusyError` in a handler of one of the actors. Does
-        nothing for a group that `Scheduler.actors` made.
+        nothing for a group that `Scheduler.actors` made, and in a forked child.
         """
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...

@@ -332,7 +332,7 @@ impl PyActors {
 
     /// Ends a group that has a scheduler of its own: its actors shut down, and mail that waits is
     /// dropped. Raises the error that made the run fail, if there is one. Other groups end with
-    /// their scheduler.
+    /// their scheduler. Does nothing in a child process that inherited the group through `fork`.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, true)
     }

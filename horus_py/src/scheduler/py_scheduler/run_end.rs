@@ -26,13 +26,18 @@ const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(1);
 impl PyScheduler {
     /// Ends the run at the end of a `with` block, if the scheduler runs. If another thread is in a
     /// call of the scheduler, first stops the run, and waits until that call has returned. Raises
-    /// the failure of a node only if `check` is true.
+    /// the failure of a node only if `check` is true. Does nothing in a child process that inherited
+    /// the scheduler through `fork`.
     ///
     /// # Errors
     ///
     /// `BusyError` if the call has not returned after [`BUSY_WAIT_MAX`], apart from the errors of
     /// the run.
     pub(crate) fn end_block(&self, py: Python<'_>, check: bool) -> PyResult<()> {
+        // WHY no error: the run is that of the parent process, and nothing of it is left to end.
+        if self.check_not_forked().is_err() {
+            return Ok(());
+        }
         self.check_not_in_own_call()?;
         let end = Instant::now() + BUSY_WAIT_MAX;
         let mut entered = loop {
