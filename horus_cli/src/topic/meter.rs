@@ -120,15 +120,12 @@ impl Counters {
         if let Some(known) = lanes.find(|counters| counters.lane == later.lane) {
             return known.sent;
         }
-        let owner = |lane: &LaneCounters| lane.publisher.as_ref().map(|found| found.owner_id);
-        let may_be_same = |former: &LaneCounters| {
-            former.publisher.is_some() && owner(former) == owner(later) && former.sent <= later.sent
-        };
-        let former = former_lanes.iter().enumerate();
-        let same = former.filter(|(_, former)| may_be_same(former));
-        let same = same.max_by_key(|(_, former)| former.sent);
-        let Some((index, _)) = same else { return 0 };
-        former_lanes.swap_remove(index).sent
+        // WHY by this number: another publisher of the process may have opened the lane.
+        let is_same = |former: &LaneCounters| former.publisher_id == later.publisher_id;
+        match former_lanes.iter().position(is_same) {
+            Some(index) if later.publisher_id != 0 => former_lanes.swap_remove(index).sent,
+            _ => 0,
+        }
     }
 
     /// Returns the number of messages that the subscribers in `later` have lost since `self` was
@@ -322,6 +319,28 @@ mod tests {
         assert_eq!(meter.read().sent, unseen);
         send(&mut publisher, 3);
         assert_eq!(meter.read().sent, 3);
+    }
+
+    /// The process is the same, and the new publisher may have sent more than the former one.
+    #[test]
+    fn a_publisher_that_is_opened_again_begins_to_count_anew() {
+        let (_dir, namespace) = private_namespace();
+        let publisher = || {
+            let topic = Topic::<CmdVel>::builder("cmd_vel").namespace(&namespace);
+            topic.publisher().unwrap()
+        };
+        let mut former = publisher();
+        send(&mut former, 100);
+        let mut meter = Meter::open(&namespace, "cmd_vel").unwrap();
+        fs::remove_file(namespace.topics_path().join("cmd_vel")).unwrap();
+        drop(former);
+        // Publishers of other names share the process, too.
+        send(&mut publisher(), 300);
+        let mut present = publisher();
+        send(&mut present, 150);
+        assert_eq!(meter.read().sent, 150);
+        send(&mut present, 7);
+        assert_eq!(meter.read().sent, 7);
     }
 
     /// Otherwise each end of a subscriber would hide what the others lose.

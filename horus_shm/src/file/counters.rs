@@ -46,6 +46,9 @@ pub struct LaneCounters {
     /// Number of slots that publishers skipped because a subscriber still held the message in the
     /// slot as borrowed.
     pub skips: u64,
+    /// A random number that identifies the publisher, also after it has moved to another topic file
+    /// and in another lane; 0 if the lane has no publisher. Publishers of one process differ.
+    pub publisher_id: u64,
 }
 
 /// The counters of a live subscriber, as other processes see them.
@@ -287,9 +290,14 @@ impl TopicMemory {
 
     fn counters_of_lane(&self, lane: u32, cache: &mut LivenessCache) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
-        let counters = |publisher, claims| {
+        let counters = |publisher: Option<Participant>, claims| {
             let (sent, position) = count_messages(block);
             // Relaxed, here and below: counters for people.
+            let publisher_id = if publisher.is_some() {
+                block.session_id.get()
+            } else {
+                0
+            };
             LaneCounters {
                 lane,
                 publisher,
@@ -300,6 +308,7 @@ impl TopicMemory {
                 refused: block.refused.get(),
                 wakes: block.wakes.get(),
                 skips: position.saturating_sub(sent),
+                publisher_id,
             }
         };
         let found = read_one_endpoint(
