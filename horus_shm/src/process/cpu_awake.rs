@@ -14,16 +14,40 @@ use crate::os::descriptor::open_long_lived;
 /// (Linux PM QoS).
 const CPU_LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
+/// The latency that the kernel uses without a request, in microseconds
+/// (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
+const DEFAULT_LATENCY_US: i32 = 2_000_000_000;
+
 /// The descriptor that all requests of this process share. WHY shared: the number of descriptors
 /// that a forked child closes is limited.
-static SHARED_FILE: ForkLocal<Mutex<Weak<LockFd>>> = ForkLocal::new();
+static SHARED_FILE: ForkLocal<Mutex<Weak<LatencyFile>>> = ForkLocal::new();
+
+/// The descriptor of a request, which is withdrawn when this value is dropped.
+#[derive(Debug)]
+struct LatencyFile(LockFd);
+
+impl LatencyFile {
+    fn write_latency_us(&self, latency_us: i32) -> io::Result<()> {
+        os::write_at(self.0.get()?, &latency_us.to_ne_bytes(), 0)
+    }
+}
+
+impl Drop for LatencyFile {
+    /// Withdraws the request, and closes the descriptor after that. WHY not only by closing it: a
+    /// child that another thread forks just before the close keeps a copy of the descriptor.
+    fn drop(&mut self) {
+        // WHY ignored: the descriptor belongs to the parent of this process, or the program has
+        // closed it. The kernel has withdrawn the request then.
+        let _ = self.write_latency_us(DEFAULT_LATENCY_US);
+    }
+}
 
 /// A request that keeps all CPUs of the machine out of sleep states while this value lives: an idle
 /// CPU polls for work instead. The kernel withdraws the request when the process ends, for whatever
 /// reason. A forked child does not inherit it.
 #[derive(Debug)]
 pub struct CpuAwakeRequest {
-    _file: Arc<LockFd>,
+    _file: Arc<LatencyFile>,
 }
 
 impl CpuAwakeRequest {
@@ -37,10 +61,10 @@ impl CpuAwakeRequest {
         Self::new_at(Path::new(CPU_LATENCY_FILE), SHARED_FILE.get())
     }
 
-    fn new_at(path: &Path, shared: &Mutex<Weak<LockFd>>) -> io::Result<Self> {
+    fn new_at(path: &Path, shared: &Mutex<Weak<LatencyFile>>) -> io::Result<Self> {
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY the second condition: the program may have closed the descriptor.
-        if let Some(file) = shared.upgrade().filter(|file| file.get().is_ok()) {
+        if let Some(file) = shared.upgrade().filter(|file| file.0.get().is_ok()) {
             return Ok(Self { _file: file });
         }
         let open = || open_long_lived(|| Ok(File::options().write(true).open(path)?.into()));
@@ -48,9 +72,10 @@ impl CpuAwakeRequest {
             LockFdError::Io(error) => error,
             error => io::Error::other(error),
         })?;
+        let file = LatencyFile(file);
         // WHY zero: for a latency of one microsecond the kernel chooses a sleep state that a
         // virtual machine's host turns into one of tens or hundreds of microseconds.
-        os::write_at(file.get()?, &0_i32.to_ne_bytes(), 0)?;
+        file.write_latency_us(0)?;
         let file = Arc::new(file);
         *shared = Arc::downgrade(&file);
         Ok(Self { _file: file })
@@ -73,6 +98,9 @@ mod tests {
         let awake = request(file.path()).unwrap();
         assert_eq!(std::fs::read(file.path()).unwrap(), [0; 4]);
         drop(awake);
+        // Otherwise a child that was forked during the close would keep them awake.
+        let withdrawn = 2_000_000_000_i32.to_ne_bytes();
+        assert_eq!(std::fs::read(file.path()).unwrap(), withdrawn);
         let nowhere = request(Path::new("/dev/null/nowhere"));
         assert_eq!(nowhere.unwrap_err().kind(), io::ErrorKind::NotADirectory);
     }
