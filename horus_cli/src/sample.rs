@@ -364,7 +364,7 @@ impl Topic {
             refused_per_second: per_second(reading.refused, reading.took),
             lost_per_second: per_second(reading.lost, reading.took),
             bytes_per_second: bytes
-                .filter(|_| !settings.is_sized)
+                .filter(|_| !settings.has_variable_size)
                 .map(|bytes| per_second(bytes, reading.took)),
             latency: latencies
                 .filter(|latency| latency.samples > 0)

@@ -22,7 +22,7 @@ struct MessageRow {
     message_type: &'static str,
     domain: &'static str,
     bytes: usize,
-    is_sized: bool,
+    has_variable_size: bool,
     summary: String,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             message_type: schema.name,
             domain: domain.name,
             bytes: schema.size,
-            is_sized: schema.tail.is_some(),
+            has_variable_size: schema.tail.is_some(),
             summary: first_sentence(&schema.doc_text()),
         })
     });
@@ -47,7 +47,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
         Column::name("SUMMARY"),
     ]);
     for row in &messages {
-        let and_more = if row.is_sized { "+" } else { "" };
+        let and_more = if row.has_variable_size { "+" } else { "" };
         table.add_row([
             row.message_type.into(),
             row.domain.into(),

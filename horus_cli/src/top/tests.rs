@@ -37,7 +37,7 @@ fn topic(name: &str, message_type: &str, rate_hz: f64, lost_per_second: f64) -> 
         settings: TopicSettings {
             latched: false,
             message_bytes,
-            is_sized: message_type == "Image",
+            has_variable_size: message_type == "Image",
             capacity: 64,
             reliability: "best effort".to_owned(),
             backend: "SpmcShm".to_owned(),

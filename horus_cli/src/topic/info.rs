@@ -44,7 +44,7 @@ struct TopicInfo<'a> {
     message_type: &'a str,
     schema_hash: String,
     message_bytes: u64,
-    is_sized: bool,
+    has_variable_size: bool,
     reliability: String,
     capacity: u64,
     history: u32,
@@ -191,7 +191,7 @@ impl<'a> TopicInfo<'a> {
             message_type: topic.message_type(),
             schema_hash: format!("{:032x}", topic.schema_hash()),
             message_bytes: topic.message_bytes(),
-            is_sized: topic.has_variable_size(),
+            has_variable_size: topic.has_variable_size(),
             reliability: offered_reliability(&offers, &lanes),
             capacity: topic.capacity(),
             history: topic.history(),
@@ -343,7 +343,7 @@ impl Description {
 
 impl TopicInfo<'_> {
     fn describe(&self) -> Description {
-        let up_to = if self.is_sized { "up to " } else { "" };
+        let up_to = if self.has_variable_size { "up to " } else { "" };
         let mut lines = vec![format!(
             "{}: {}, {up_to}{} bytes, schema {}",
             self.topic,

@@ -98,7 +98,7 @@ pub(crate) struct TopicSummary {
 pub(crate) struct TopicSettings {
     pub(crate) latched: bool,
     pub(crate) message_bytes: u64,
-    pub(crate) is_sized: bool,
+    pub(crate) has_variable_size: bool,
     pub(crate) capacity: u64,
     pub(crate) reliability: String,
     pub(crate) backend: String,
@@ -282,7 +282,7 @@ impl TopicSettings {
         Self {
             latched: topic.persists() && topic.history() > 0,
             message_bytes: topic.message_bytes(),
-            is_sized: topic.has_variable_size(),
+            has_variable_size: topic.has_variable_size(),
             capacity: topic.capacity(),
             reliability: offered_reliability(&topic.offers(), &counters.lanes),
             backend: backend.to_string(),
@@ -385,7 +385,11 @@ fn topic_cells(name: &str, seen: &ListedTopic, long: bool) -> Vec<Cell> {
         loss(details.lost),
     ];
     if let (true, Some(settings)) = (long, settings) {
-        let up_to = if settings.is_sized { "≤ " } else { "" };
+        let up_to = if settings.has_variable_size {
+            "≤ "
+        } else {
+            ""
+        };
         cells.extend([
             loss(details.refused),
             format!("{up_to}{}", count(settings.message_bytes)).into(),

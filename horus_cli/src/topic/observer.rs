@@ -141,8 +141,8 @@ impl Observer {
 
 fn has_same_type(one: &Inspector, other: &Inspector) -> bool {
     let message_type = |topic: &Inspector| {
-        let (hash, is_sized) = (topic.schema_hash(), topic.has_variable_size());
-        (topic.message_type().to_owned(), hash, is_sized)
+        let (hash, has_variable_size) = (topic.schema_hash(), topic.has_variable_size());
+        (topic.message_type().to_owned(), hash, has_variable_size)
     };
     message_type(one) == message_type(other)
 }

@@ -228,7 +228,7 @@ export class Details {
     const figure = (field) => () => this.#plotButton(field);
     const tone = (number) => (number > 0 ? "bad" : "");
     this.facts.show([
-      ["type", `${topic.message_type}, ${topic.is_sized ? "up to " : ""}${bytes(topic.message_bytes)}`],
+      ["type", `${topic.message_type}, ${topic.has_variable_size ? "up to " : ""}${bytes(topic.message_bytes)}`],
       ["quality", `${topic.reliability}, ${count(topic.capacity)} slots, ${topic.backend}`],
       ["publishers", processes(topic.publisher_owner_ids) || "none"],
       ["subscribers", processes(topic.subscriber_owner_ids) || "none"],
