@@ -10,6 +10,7 @@ use std::sync::Arc;
 use horus_core::introspect::{Inspector, Participant, processes, topics};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::prelude::*;
+use horus_core::topic::DynamicType;
 use tempfile::TempDir;
 
 fn namespace() -> (TempDir, Arc<Namespace>) {
@@ -53,6 +54,42 @@ fn sent_received_and_lost_are_visible_from_outside() {
         panic!("one subscriber")
     };
     assert!(!reader.asleep && reader.borrowed == 0);
+}
+
+/// A subscriber that could read nothing must not look from outside as if it had received all.
+#[test]
+fn malformed_messages_are_visible_from_outside() {
+    let (_dir, namespace) = namespace();
+    let kind = DynamicType::of::<Value>();
+    let builder = || kind.builder("any").namespace(&namespace);
+    let mut publisher = builder().publisher().unwrap();
+    let typed = || Topic::<Value>::builder("any").namespace(&namespace);
+    let mut values = typed().subscriber().unwrap();
+    let inspector = Inspector::open_in(&namespace, "any").unwrap();
+    let seen = || {
+        let [reader] = &inspector.subscribers()[..] else {
+            panic!("one subscriber")
+        };
+        (reader.received, reader.malformed)
+    };
+    for message in [&b"\xc1"[..], b"\xc1", b"\x07"] {
+        publisher.send_bytes(message).unwrap();
+    }
+    assert_eq!(values.recv(), Some(Value::from(7)));
+    let stats = values.stats();
+    assert_eq!((stats.received, stats.malformed), (1, 2));
+    assert_eq!(seen(), (1, 2));
+    publisher.send_bytes(b"\xc1").unwrap();
+    assert_eq!(values.latest(), None);
+    assert_eq!(seen(), (1, 3));
+    // The next subscriber gets the slot, and has its own counts.
+    drop(values);
+    let mut untyped = builder().subscriber().unwrap();
+    assert_eq!(seen(), (0, 0));
+    publisher.send_bytes(b"\x07").unwrap();
+    assert_eq!(untyped.recv_into(&mut [0; 64]), Some(1));
+    untyped.count_malformed();
+    assert_eq!(seen(), (0, 1));
 }
 
 #[test]

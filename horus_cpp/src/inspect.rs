@@ -74,6 +74,7 @@ pub struct HorusReaderCounters {
     pub is_asleep: i32,
     pub process_name: [c_char; PROCESS_BYTES],
     pub waiting: u64,
+    pub malformed: u64,
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
@@ -127,6 +128,7 @@ impl HorusReaderCounters {
             lost,
             skipped,
             waiting,
+            malformed,
             borrowed,
             asleep,
             ..
@@ -143,6 +145,7 @@ impl HorusReaderCounters {
             is_asleep,
             process_name,
             waiting,
+            malformed,
         }
     }
 }

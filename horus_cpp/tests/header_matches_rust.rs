@@ -253,7 +253,7 @@ fn constants_and_layouts_are_the_same() {
         }
         HorusReaderCounters = horus_reader_counters_t {
             struct_bytes process_id received lost skipped borrowed is_asleep process_name
-            waiting
+            waiting malformed
         }
         HorusTopicOptions = horus_topic_options_t {
             struct_bytes message_type schema max_message_bytes name_space qos defaults

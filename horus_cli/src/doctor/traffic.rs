@@ -129,6 +129,18 @@ fn check_topic(name: &str, topic: &OpenedTopic, written: &[String]) -> Vec<Findi
                       (Qos::capacity)";
         findings.push(Finding::note("loss", found, advice));
     }
+    let malformed: u64 = counters.readers.iter().map(|reader| reader.malformed).sum();
+    if malformed > 0 {
+        let found = format!(
+            "{name}: subscribers could not read {} messages",
+            count(malformed)
+        );
+        let advice = format!(
+            "their bytes are no message of the subscriber's type: correct the publisher, and \
+             compare horus topic info {name}"
+        );
+        findings.push(Finding::fault("malformed", found, advice));
+    }
     let refused = counters.refused();
     if refused > 0 {
         let found = format!("{name}: {} sends were refused", count(refused));

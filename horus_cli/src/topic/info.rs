@@ -122,6 +122,7 @@ struct Subscriber {
     process: Option<Process>,
     slot: u32,
     received: u64,
+    malformed: u64,
     lost: u64,
     waiting: u64,
     skipped: u64,
@@ -305,6 +306,7 @@ impl Subscriber {
             process: Process::of(Some(&reader.subscriber)),
             slot: reader.slot,
             received: reader.received,
+            malformed: reader.malformed,
             lost: reader.lost,
             waiting: reader.waiting,
             skipped: reader.skipped,
@@ -313,6 +315,18 @@ impl Subscriber {
             asleep: reader.asleep,
             latency: Percentiles::of(&reader.latencies),
         }
+    }
+
+    /// Returns a line which says how many messages the subscriber could not read; `None` if it could
+    /// read all.
+    fn describe_malformed(&self) -> Option<String> {
+        (self.malformed > 0).then(|| {
+            format!(
+                "  {} could not read {} messages: their bytes are no message of its type (malformed)",
+                Process::process_text(self.process.as_ref()),
+                count(self.malformed),
+            )
+        })
     }
 }
 
@@ -386,6 +400,8 @@ impl TopicInfo<'_> {
                 .iter()
                 .filter_map(Publisher::describe_counts),
         );
+        let subscribers = self.subscribers.iter();
+        lines.extend(subscribers.filter_map(Subscriber::describe_malformed));
         let unmatched = self.unmatched.iter();
         lines.extend(unmatched.map(|pair| format!("  {}", pair.describe())));
         let tables = [

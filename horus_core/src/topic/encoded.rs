@@ -145,6 +145,12 @@ impl MessageDecoder {
         }
     }
 
+    /// Counts the message just received as one that cannot be decoded.
+    pub(super) fn count_malformed(&mut self) {
+        self.malformed += 1;
+        self.raw.publish_malformed();
+    }
+
     /// Calls `recv`, which copies a message to the first buffer. Returns the length of the message
     /// in bytes; `None` if there is no message.
     pub(super) fn copy_next(
@@ -195,7 +201,7 @@ impl MessageDecoder {
             let bytes = self.copy_next(&mut recv)?;
             match decode(&mut self.buffers[0], bytes) {
                 Some(message) => return Some(message),
-                None => self.malformed += 1,
+                None => self.count_malformed(),
             }
         }
         None
@@ -255,7 +261,9 @@ impl<T: Encoded> MessageReader<T> for MessageDecoder {
     fn latest(&mut self) -> Option<T> {
         let (newest, bytes) = self.copy_latest(&T::published_ns)?;
         let message = T::decode(&mut self.buffers[newest], bytes);
-        self.malformed += u64::from(message.is_none());
+        if message.is_none() {
+            self.count_malformed();
+        }
         message
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{MismatchedPublisher, RawConsumer, RawSample, Sample, Watch};
 
-use super::encoded::{MALFORMED_MAX, MessageDecoder};
+use super::encoded::MALFORMED_MAX;
 use super::payload::{MessageReader, published_ns, published_ns_of};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
@@ -462,14 +462,14 @@ impl<H: Header> Subscriber<Framed<H>> {
         &mut self,
         mut borrow: impl FnMut(&mut RawConsumer) -> Result<Option<RawSample>, BorrowError>,
     ) -> Result<Option<FramedSample<H>>, BorrowError> {
-        let MessageDecoder { raw, malformed, .. } = &mut self.reader;
+        let decoder = &mut self.reader;
         for _ in 0..MALFORMED_MAX {
-            let Some(sample) = borrow(raw)? else {
+            let Some(sample) = borrow(&mut decoder.raw)? else {
                 return Ok(None);
             };
             match FramedSample::from_sample(sample) {
                 Some(sample) => return Ok(Some(sample)),
-                None => *malformed += 1,
+                None => decoder.count_malformed(),
             }
         }
         Ok(None)

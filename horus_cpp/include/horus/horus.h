@@ -538,13 +538,14 @@ typedef struct horus_lane_counters {
 typedef struct horus_reader_counters {
     uint32_t struct_bytes;
     uint32_t process_id;   /* 0 if it is not known */
-    uint64_t received;     /* messages delivered to it */
+    uint64_t received;     /* messages delivered to it, without the malformed ones */
     uint64_t lost;         /* overwritten before it received them, noticed or not */
     uint64_t skipped;      /* passed over by calls for the latest message, not overwritten */
     uint32_t borrowed;     /* messages that it holds now */
     int32_t is_asleep;     /* 1: it sleeps until a message arrives */
     char process_name[64]; /* "" if it is not known */
     uint64_t waiting;      /* not received yet, and not overwritten */
+    uint64_t malformed;    /* dropped, because their bytes are no message of its type */
 } horus_reader_counters_t;
 
 #define HORUS_READER_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_counters_t)}

@@ -748,6 +748,7 @@ class SubscriberInfo:
     process_id: Final[int | None]
     process_name: Final[str | None]
     received: Final[int]
+    malformed: Final[int]
     lost: Final[int]
     waiting: Final[int]
     skipped: Final[int]

@@ -99,8 +99,11 @@ pub(crate) struct PySubscriberInfo {
     process_id: Option<u32>,
     /// Name of the process, if that is known.
     process_name: Option<String>,
-    /// Number of messages delivered to the subscriber.
+    /// Number of messages delivered to the subscriber, without the malformed ones.
     received: u64,
+    /// Number of messages that the subscriber dropped, because their bytes are no message of its
+    /// type.
+    malformed: u64,
     /// Number of messages that were overwritten before the subscriber read them, whether it has
     /// noticed that already or not.
     lost: u64,
@@ -220,6 +223,7 @@ impl PySubscriberInfo {
         };
         let ReaderCounters {
             received,
+            malformed,
             lost,
             waiting,
             skipped,
@@ -232,6 +236,7 @@ impl PySubscriberInfo {
             process_id,
             process_name,
             received,
+            malformed,
             lost,
             waiting,
             skipped,

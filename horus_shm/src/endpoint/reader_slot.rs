@@ -140,7 +140,7 @@ impl ReaderSlot {
             // Relaxed: as the identity.
             block.moved_to.set(0);
             let losses = [&block.passed, &block.lost, &block.skipped];
-            let others = [&block.busy, &block.detached];
+            let others = [&block.busy, &block.detached, &block.malformed];
             // Relaxed: the counters of this reader, not of its predecessor.
             losses
                 .into_iter()

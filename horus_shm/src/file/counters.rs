@@ -58,8 +58,11 @@ pub struct ReaderCounters {
     pub slot: u32,
     /// The process to which the subscriber belongs.
     pub subscriber: Participant,
-    /// Number of messages that the subscriber has received.
+    /// Number of messages that the subscriber has received, without the malformed ones.
     pub received: u64,
+    /// Number of messages that the subscriber could not read, because their bytes are no message of
+    /// its type. It has dropped them.
+    pub malformed: u64,
     /// Number of messages that were overwritten before the subscriber read them, whether or not the
     /// subscriber has noticed it.
     pub lost: u64,
@@ -461,10 +464,12 @@ fn counters_of_reader(
 ) -> ReaderCounters {
     let has_joined = block.joined.get() == block.owner.get();
     let type_identity = TypeIdentity::of_reader(block);
+    let malformed = block.malformed.get();
     ReaderCounters {
         slot,
         subscriber,
-        received: received_count(block, cursors),
+        received: received_count(block, cursors).saturating_sub(malformed),
+        malformed,
         lost: block.lost.get(),
         skipped: block.skipped.get(),
         waiting: 0,

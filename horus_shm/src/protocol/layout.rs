@@ -475,8 +475,10 @@ pub struct ReaderBlock<W> {
     pub busy: W,
     /// The number of times that a writer stopped waiting for this reader because it did not read.
     pub detached: W,
+    /// Number of messages that this reader received, and that are no messages of its type.
+    pub malformed: W,
     /// Unused; always 0.
-    pub reserved_counters: [W; 3],
+    pub reserved_counters: [W; 2],
     /// The reader's pins, each of which protects a slot from being overwritten. A pin is `lane <<
     /// 56 | generation << 24 | (index + 1)`, with the low 32 bits of the generation of the slot's
     /// extent; 0 if the pin is free.

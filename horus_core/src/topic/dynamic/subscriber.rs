@@ -353,8 +353,8 @@ impl DynamicSubscriber {
 
     /// Adds one to the count of malformed messages. Call this if the bytes of the message just
     /// received or borrowed are not a message of the type that the caller expects.
-    pub const fn count_malformed(&mut self) {
-        self.decoder.malformed += 1;
+    pub fn count_malformed(&mut self) {
+        self.decoder.count_malformed();
     }
 
     /// Returns this subscriber's ledger: its counts since it joined. The calls of

@@ -102,6 +102,15 @@ impl RawConsumer {
         block.busy.set(sum(LaneReader::busy_calls));
     }
 
+    /// Adds one to the number of messages that this reader could not read, for other processes. Its
+    /// own ledger counts such a message as received.
+    #[cold]
+    pub fn publish_malformed(&self) {
+        // Relaxed: a counter, which only this reader writes.
+        let malformed = &self.progress.block().malformed;
+        malformed.set(malformed.get().wrapping_add(1));
+    }
+
     /// Returns the counters since this reader joined. Reads the position of the newest message in
     /// every lane.
     #[must_use]
