@@ -10,6 +10,7 @@ mod own_directory;
 mod peer;
 mod place;
 mod real_time;
+mod removed;
 mod traffic;
 
 use std::time::Duration;
@@ -163,6 +164,7 @@ fn run_checks(
     // WHY: in a directory to which others have access, no namespace can be opened.
     if !findings.iter().any(Finding::is_fault) {
         findings.extend(place::check_other_namespaces(&config));
+        findings.extend(removed::check_removed_namespaces(&config));
         match context.open_existing_with_report() {
             Ok(Some((namespace, report))) => {
                 findings.extend(traffic::check_traffic(&namespace)?);

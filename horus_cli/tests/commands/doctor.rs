@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use horus_core::message::Imu;
-use horus_core::topic::Topic;
+use horus_core::topic::{DynamicType, Topic};
+use horus_core::value::Value;
 use horus_testing::skip;
 
 use crate::common::{Ran, Robot, until};
@@ -85,6 +86,51 @@ fn a_peer_in_the_same_namespace_is_shown_with_its_topics() {
     let json = robot.answer("topic info cmd_vel --json");
     assert!(json.contains(r#""cause":"type""#), "{json}");
     assert!(json.contains(r#""cause":"reliability""#), "{json}");
+}
+
+/// Such a program sends on, without an error, to those that have the removed namespace open, too.
+#[test]
+fn a_program_whose_namespace_was_removed_is_a_fault() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish best_effort cmd_vel");
+    assert_eq!(robot.run("doctor").code, 0);
+    std::fs::remove_dir_all(robot.namespace().path()).unwrap();
+    let ran = robot.run("doctor");
+    let (pid, path) = (program.id(), robot.namespace().path());
+    let found = format!(
+        "FAULT  removed namespace: process {pid} ({}) has {} open, which was removed",
+        program.name(),
+        path.display()
+    );
+    assert!(ran.stdout.contains(&found), "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
+}
+
+/// Otherwise the tools say that all has arrived, while the program gets nothing.
+#[test]
+fn messages_that_a_subscriber_cannot_read_are_a_fault() {
+    let robot = Robot::new();
+    let kind = DynamicType::of::<Value>();
+    let builder = || kind.builder("any").namespace(robot.namespace());
+    let mut publisher = builder().publisher().unwrap();
+    let typed = Topic::<Value>::builder("any").namespace(robot.namespace());
+    let mut values = typed.subscriber().unwrap();
+    publisher.send_bytes(b"\x07").unwrap();
+    assert_eq!(values.recv(), Some(Value::from(7)));
+    let answers = || (robot.answer("topic info any"), robot.run("doctor"));
+    let (info, ran) = answers();
+    assert!(!info.contains("could not read"), "{info}");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for _ in 0..3 {
+        publisher.send_bytes(b"\xc1").unwrap();
+    }
+    assert_eq!(values.recv(), None);
+    let (info, ran) = answers();
+    assert!(info.contains(") could not read 3 messages: "), "{info}");
+    let found = "FAULT  malformed: any: subscribers could not read 3 messages";
+    assert!(ran.stdout.contains(found), "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use horus_core::namespace::NamespaceConfig;
 use super::Finding;
 use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
+pub(super) use process::open_namespaces_of;
 use process::{Credentials, OpenNamespace, PeerProcess};
 
 /// Compares the process `pid` with this command. The command represents any program that the user

@@ -34,14 +34,14 @@ pub(super) struct Credentials {
 
 /// A namespace that another process has open.
 #[derive(Debug)]
-pub(super) struct OpenNamespace {
+pub(in crate::doctor) struct OpenNamespace {
     /// The path of the namespace's directory, as the other process sees it.
-    pub(super) path: PathBuf,
+    pub(in crate::doctor) path: PathBuf,
     /// Device number and inode number of the namespace's registry file. Two paths with the same
     /// numbers are the same namespace.
-    pub(super) identity: (u64, u64),
+    pub(in crate::doctor) identity: (u64, u64),
     /// True if the namespace was removed while the process had it open.
-    pub(super) is_deleted: bool,
+    pub(in crate::doctor) is_deleted: bool,
 }
 
 /// The process that this command compares with itself.
@@ -202,6 +202,15 @@ fn parse_environ(environ: Vec<u8>) -> BTreeMap<String, String> {
     pairs
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
+}
+
+/// Returns the namespaces that the process `pid` has open.
+///
+/// # Errors
+///
+/// Returns the system error if its open files cannot be read.
+pub(in crate::doctor) fn open_namespaces_of(pid: u32) -> io::Result<Vec<OpenNamespace>> {
+    find_open_namespaces(&format!("/proc/{pid}"))
 }
 
 /// Returns the namespaces that a process has open, which are those whose registry files it has
