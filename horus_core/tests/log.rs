@@ -11,6 +11,8 @@ mod noise;
 mod outside_of_ticks;
 #[path = "log/stderr.rs"]
 mod stderr;
+#[path = "log/warnings.rs"]
+mod warnings;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -38,6 +40,9 @@ fn child_role() {
     }
     if role.starts_with("no log") {
         return outside_of_ticks::run_without_log(&role, &dir);
+    }
+    if let Some(how) = role.strip_prefix("warns ") {
+        return warnings::cause_warnings(how, &dir);
     }
     let settings = LogSettings::new().namespace(&namespace_in(&dir));
     let settings = settings.program(role.split(' ').next().unwrap());

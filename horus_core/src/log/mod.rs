@@ -55,6 +55,7 @@
 
 mod error;
 mod filter;
+mod library_warning;
 mod line;
 mod logger;
 mod printer;
@@ -70,6 +71,7 @@ mod utc_time;
 pub use ::log::{Level, LevelFilter};
 pub use error::LogError;
 pub use filter::{FilterError, LogFilter};
+pub(crate) use library_warning::report_warning;
 pub use line::EscapedText;
 pub(crate) use printer::Printer;
 pub use reader::{LogReader, LogRecord};

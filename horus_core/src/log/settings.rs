@@ -16,7 +16,7 @@ use crate::namespace::{Namespace, NamespaceConfig};
 /// The environment variable that selects the lines to log.
 const FILTER_VARIABLE: &str = "HORUS_LOG";
 /// The environment variable that says whether lines are written to stderr.
-const STDERR_VARIABLE: &str = "HORUS_LOG_STDERR";
+pub(super) const STDERR_VARIABLE: &str = "HORUS_LOG_STDERR";
 /// The number of lines that a log keeps if [`LogSettings::lines`] is not called.
 const DEFAULT_LINES: u32 = 448;
 

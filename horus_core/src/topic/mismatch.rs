@@ -8,6 +8,7 @@ use horus_shm::internals::ForkLocal;
 use horus_shm::{Mismatch, MismatchedPublisher, Participant, RawConsumer, RawProducer};
 
 use super::error::RecvError;
+use crate::log::{Level, report_warning};
 use crate::message::{SchemaDifference, first_difference};
 
 /// Maximum number of texts in [`DIFFERENCE_TEXTS`]. WHY: other programs choose the names in them.
@@ -28,15 +29,19 @@ fn log_mismatch(found: &MismatchedPublisher) {
     match found.cause {
         Mismatch::Type => {
             let difference = first_difference(&found.wanted.schema, &found.offered.schema);
-            ::log::warn!(
+            let text = format_args!(
                 "{topic}: nothing from {publisher} reaches this subscriber, because it sends \
                  another message: {difference}: use the same message in both programs"
             );
+            report_warning(Level::Warn, text);
         }
-        Mismatch::Reliability => ::log::warn!(
-            "{topic}: nothing from {publisher} reaches this subscriber, because it offers best \
-             effort, and this subscriber requests reliable: request best effort, or let the \
-             publisher offer reliable"
+        Mismatch::Reliability => report_warning(
+            Level::Warn,
+            format_args!(
+                "{topic}: nothing from {publisher} reaches this subscriber, because it offers best \
+                 effort, and this subscriber requests reliable: request best effort, or let the \
+                 publisher offer reliable"
+            ),
         ),
     }
 }
@@ -64,7 +69,10 @@ pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
         };
         let process = raw.segment().process_of(reader.owner_id);
         let subscriber = process_text(Some(&process), "a subscriber");
-        ::log::warn!("{topic}: nothing from this publisher reaches {subscriber}, because {reason}");
+        let text = format_args!(
+            "{topic}: nothing from this publisher reaches {subscriber}, because {reason}"
+        );
+        report_warning(Level::Warn, text);
     }
 }
 

@@ -9,6 +9,7 @@ use horus_shm::{
 
 use super::dynamic::DynamicType;
 use super::{Qos, mismatch};
+use crate::log::{Level, report_warning};
 use crate::topic::error::TopicError;
 
 /// The settings with which an endpoint of a topic is opened.
@@ -81,12 +82,13 @@ impl OpenSettings {
         let raw = RawProducer::new(Arc::clone(segment), self.qos.stall_policy());
         let raw = raw.map_err(|error| self.topic_error(error))?;
         if raw.has_displaced_history() {
-            ::log::warn!(
+            let text = format_args!(
                 "{}: the latched messages of an earlier publisher are gone, because this publisher \
                  had to take its place: let fewer publishers run, or remove the topic when none \
                  does",
                 segment.label()
             );
+            report_warning(Level::Warn, text);
         }
         mismatch::log_unmatched_subscribers(&raw);
         Ok(raw)
@@ -136,14 +138,20 @@ fn type_of_topic(segment: &Segment) -> TypeInfo {
 fn log_name_lost(lost: &NameLost) {
     let topic = lost.topic;
     match lost.state {
-        NameState::NamespaceRemoved => ::log::error!(
-            "{topic}: its namespace was removed or replaced: only those who have the topic open \
-             still exchange messages: drop all handles, open the namespace again, and then the \
-             topic"
+        NameState::NamespaceRemoved => report_warning(
+            Level::Error,
+            format_args!(
+                "{topic}: its namespace was removed or replaced: only those who have the topic \
+                 open still exchange messages: drop all handles, open the namespace again, and \
+                 then the topic"
+            ),
         ),
-        _ => ::log::warn!(
-            "{topic}: its file was removed or replaced: this process continues in the file that \
-             has the name now"
+        _ => report_warning(
+            Level::Warn,
+            format_args!(
+                "{topic}: its file was removed or replaced: this process continues in the file \
+                 that has the name now"
+            ),
         ),
     }
 }

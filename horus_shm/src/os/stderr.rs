@@ -44,19 +44,36 @@ fn write_all(mut bytes: &[u8]) -> Result<(), c_int> {
     Ok(())
 }
 
+/// Returns true if stderr can take a line now, or has an error, so that a write does not wait.
+#[must_use]
+pub fn is_writable() -> bool {
+    poll(0).is_ok_and(|ready| ready > 0)
+}
+
 /// Blocks until stderr can take bytes, or has an error that the next write finds. Returns the error
 /// number if the system call fails.
 fn wait_until_writable() -> Result<(), c_int> {
+    match poll(-1) {
+        Err(errno) if errno != libc::EINTR => Err(errno),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until stderr can take bytes or has an error, at most `timeout_ms`, or without a limit if
+/// that is -1. Returns 1, or 0 after the time. Returns the error number if the system call fails.
+fn poll(timeout_ms: c_int) -> Result<c_int, c_int> {
     let mut stderr = libc::pollfd {
         fd: libc::STDERR_FILENO,
         events: libc::POLLOUT,
         revents: 0,
     };
     // SAFETY: the one element is valid for the call.
-    if unsafe { libc::poll(&raw mut stderr, 1, -1) } < 0 && last_errno() != libc::EINTR {
-        return Err(last_errno());
+    let ready = unsafe { libc::poll(&raw mut stderr, 1, timeout_ms) };
+    if ready < 0 {
+        Err(last_errno())
+    } else {
+        Ok(ready)
     }
-    Ok(())
 }
 
 /// Returns the number of the last error of this thread.

@@ -1,0 +1,88 @@
+//! The warnings of the library in programs with a log, with a logger of their own, and with none.
+
+use super::*;
+
+/// Number of other topics on which the child causes a warning.
+const OTHER_TOPICS: usize = 40;
+
+/// Opens endpoints that do not match, and looks for messages as a robot does.
+pub(super) fn cause_warnings(how: &str, dir: &Path) {
+    let namespace = namespace_in(dir);
+    let settings = LogSettings::new().namespace(&namespace).program("warns");
+    match how {
+        "opened" => settings.stderr(false).open().unwrap(),
+        "silent" => settings
+            .stderr(false)
+            .filter(LogFilter::parse("off").unwrap())
+            .open()
+            .unwrap(),
+        _ => {}
+    }
+    let names = (0..OTHER_TOPICS).map(|number| format!("other/{number}"));
+    for name in ["cmd_vel".to_owned()].into_iter().chain(names) {
+        let topic = || Topic::<CmdVel>::builder(&name).namespace(&namespace);
+        let other = Topic::<LogLine>::builder(&name).namespace(&namespace);
+        let _publisher = other.publisher().unwrap();
+        for _ in 0..3 {
+            let mut subscriber = topic().subscriber().unwrap();
+            for _ in 0..10 {
+                assert_eq!(subscriber.recv(), None);
+            }
+        }
+    }
+}
+
+fn stderr_of_child(
+    site: &Site,
+    how: &str,
+    change: impl FnOnce(&mut std::process::Command),
+) -> String {
+    let path = site.dir.path().join("stderr");
+    let file = File::create(&path).unwrap();
+    let role = format!("warns {how}");
+    let mut child = Child::spawn_with(&role, site.dir.path(), |command| {
+        change(command.stderr(file));
+    });
+    assert_eq!(child.wait(), End::Code(0));
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_program_without_a_log_prints_each_warning_once() {
+    let site = Site::new();
+    let printed = stderr_of_child(&site, "plainly", |_| ());
+    let lines: Vec<_> = printed.lines().collect();
+    let first = "horus: topic 'cmd_vel': nothing from process ";
+    assert!(lines[0].starts_with(first), "{printed}");
+    let advice = "use the same message in both programs";
+    assert!(lines.iter().all(|line| line.contains(advice)), "{printed}");
+    let topics: std::collections::BTreeSet<_> = lines.iter().collect();
+    assert_eq!(topics.len(), lines.len(), "{printed}");
+    // A robot with many topics does not fill the terminal.
+    assert_eq!(lines.len(), 16, "{printed}");
+    let hint = "(later warnings of this process are left out: open a log to see them)";
+    assert_eq!(printed.matches(hint).count(), 1, "{printed}");
+    assert!(lines[15].ends_with(hint), "{printed}");
+}
+
+#[test]
+fn the_variable_keeps_warnings_from_stderr() {
+    let site = Site::new();
+    let off = |command: &mut std::process::Command| {
+        command.env("HORUS_LOG_STDERR", "off");
+    };
+    assert_eq!(stderr_of_child(&site, "plainly", off), "");
+}
+
+/// As in Python, C and C++, which set no logger of the crate `log`.
+#[test]
+fn an_open_log_gets_all_warnings() {
+    let site = Site::new();
+    assert_eq!(stderr_of_child(&site, "opened", |_| ()), "");
+    let (lines, _) = site.lines();
+    assert!(lines.len() > OTHER_TOPICS, "{}", lines.len());
+    assert!(texts(&lines)[0].starts_with("topic 'cmd_vel': nothing from process "));
+    let site = Site::new();
+    assert_eq!(stderr_of_child(&site, "silent", |_| ()), "");
+    assert_eq!(site.lines().0.len(), 0);
+}
