@@ -274,6 +274,23 @@ fn a_receive_that_times_out_names_the_topic() {
         ),
     ];
     expect(&texts, &["no message came in time"; 3]);
+    assert!(
+        texts.iter().all(|text| text.ends_with(" in time")),
+        "{texts:?}"
+    );
+    // Otherwise a misspelt name looks like a slow publisher.
+    drop(topic);
+    let texts = [
+        text(subscriber.recv_timeout(timeout).unwrap_err()),
+        text(
+            untyped
+                .recv_into_timeout(&mut [0; 64], timeout)
+                .unwrap_err(),
+        ),
+    ];
+    let silent = "no message came in time, and the topic has no publisher: start it, or compare \
+                  the names";
+    expect(&texts, &[silent; 2]);
 }
 
 #[test]

@@ -154,7 +154,8 @@ fn untyped_endpoints_wait_as_typed_ones() {
     assert_eq!(
         waited,
         Err(RecvTimeoutError::Timeout {
-            topic: subscriber.label()
+            topic: subscriber.label(),
+            has_publisher: true,
         })
     );
     let mut set = WaitSet::new();

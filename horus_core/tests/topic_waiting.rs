@@ -36,6 +36,14 @@ fn label(name: &str) -> TopicLabel {
     TopicLabel::new(&TopicName::new(name).unwrap())
 }
 
+/// Returns the error of a wait on the topic `name` that no message has ended.
+fn timeout_of(name: &str, has_publisher: bool) -> RecvTimeoutError {
+    RecvTimeoutError::Timeout {
+        topic: label(name),
+        has_publisher,
+    }
+}
+
 #[test]
 fn a_receive_waits_at_most_its_timeout() {
     let private = Private::new();
@@ -43,10 +51,7 @@ fn a_receive_waits_at_most_its_timeout() {
     let begin = Instant::now();
     for spin in [Duration::ZERO, Duration::from_micros(10), GUARD] {
         subscriber.set_spin(spin);
-        assert_eq!(
-            subscriber.recv_timeout(SHORT),
-            Err(RecvTimeoutError::Timeout { topic: label("t") })
-        );
+        assert_eq!(subscriber.recv_timeout(SHORT), Err(timeout_of("t", false)));
     }
     assert!(begin.elapsed() >= 3 * SHORT);
     let mut publisher = private.publisher("t", Qos::new());
@@ -63,7 +68,7 @@ fn a_receive_waits_at_most_its_timeout() {
     sending.join().unwrap();
     assert_eq!(
         subscriber.recv_timeout(Duration::ZERO),
-        Err(RecvTimeoutError::Timeout { topic: label("t") })
+        Err(timeout_of("t", false))
     );
 }
 
@@ -106,10 +111,7 @@ fn a_topic_handle_waits_too() {
     topic.send(numbered(2)).unwrap();
     assert_eq!(topic.recv_timeout(GUARD), Ok(numbered(1)));
     assert_eq!(topic.recv_blocking(), Ok(numbered(2)));
-    assert_eq!(
-        topic.recv_timeout(SHORT),
-        Err(RecvTimeoutError::Timeout { topic: label("t") })
-    );
+    assert_eq!(topic.recv_timeout(SHORT), Err(timeout_of("t", true)));
     topic.send(numbered(3)).unwrap();
     assert_eq!(topic.iter().next(), Some(numbered(3)));
     assert_eq!((topic.try_iter().next(), topic.check()), (None, Ok(())));

@@ -146,10 +146,13 @@ impl WriteError {
 #[non_exhaustive]
 pub enum RecvTimeoutError {
     /// No message came before the timeout. Transient: try again.
-    #[error("{topic}: no message came in time")]
+    #[error("{topic}: no message came in time{}", no_publisher_note(*has_publisher))]
     Timeout {
         /// The topic from which no message came.
         topic: TopicLabel,
+        /// True if the topic had a live publisher when the wait ended. Otherwise, its name may be
+        /// misspelt.
+        has_publisher: bool,
     },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
@@ -222,7 +225,7 @@ impl RecvTimeoutError {
     #[must_use]
     pub const fn topic(&self) -> TopicLabel {
         match self {
-            Self::Timeout { topic }
+            Self::Timeout { topic, .. }
             | Self::Forked { topic }
             | Self::RegionLost { topic }
             | Self::LaneNotMapped { topic, .. }
@@ -254,6 +257,15 @@ impl From<RecvError> for RecvTimeoutError {
             RecvError::NameLost { errno, .. } => Self::NameLost { topic, errno },
             _ => Self::Forked { topic },
         }
+    }
+}
+
+/// Returns the end of the text about a wait that no message has ended.
+const fn no_publisher_note(has_publisher: bool) -> &'static str {
+    if has_publisher {
+        ""
+    } else {
+        ", and the topic has no publisher: start it, or compare the names"
     }
 }
 

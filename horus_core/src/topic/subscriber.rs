@@ -192,6 +192,7 @@ impl<T: Payload> Subscriber<T> {
         received.ok_or_else(|| match self.check() {
             Ok(()) => RecvTimeoutError::Timeout {
                 topic: self.raw().segment().label(),
+                has_publisher: self.publisher_count() > 0,
             },
             Err(error) => error.into(),
         })

@@ -309,6 +309,7 @@ impl DynamicSubscriber {
         match self.check() {
             Ok(()) => RecvTimeoutError::Timeout {
                 topic: self.label(),
+                has_publisher: self.publisher_count() > 0,
             },
             Err(error) => error.into(),
         }
