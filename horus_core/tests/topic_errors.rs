@@ -9,11 +9,12 @@ use std::fs;
 use std::time::Duration;
 
 use horus_core::Error;
+use horus_core::OpenError;
 use horus_core::actor::AskError;
 use horus_core::log::LogError;
 use horus_core::message::import::Importer;
 use horus_core::message::{Encoding, Image, ImageHeader};
-use horus_core::namespace::{NamespaceError, NamespaceName};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 use horus_core::prelude::*;
 use horus_core::scheduler::Rate;
 use horus_core::topic::{DynamicBuilder, DynamicPublisher, DynamicSubscriber, DynamicType};
@@ -40,6 +41,45 @@ fn text<E: Display + Into<Error>>(error: E) -> String {
     assert_eq!(error.to_string(), text);
     assert_eq!(format!("{error:?}"), text);
     text
+}
+
+/// The errors of the system alone do not say what to do.
+#[test]
+fn errors_of_the_system_come_with_advice() {
+    let texts_of = |number: i32| {
+        let source = || std::io::Error::from_raw_os_error(number);
+        let (doing, operation) = ("open", "sizing");
+        let path = || "/a/b".into();
+        let (directory, file) = (path(), path());
+        [
+            text(NamespaceError::Io {
+                doing,
+                path: directory,
+                source: source(),
+            }),
+            OpenError::Io {
+                operation,
+                path: file,
+                source: source(),
+            }
+            .to_string(),
+        ]
+    };
+    for (number, advice) in [
+        (libc::EMFILE, ": raise the limit of open files (ulimit -n)"),
+        (libc::EFBIG, ": raise the limit of file sizes (ulimit -f)"),
+    ] {
+        for text in texts_of(number) {
+            assert!(text.ends_with(advice), "{text}");
+        }
+    }
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let missing = dir.path().join("none");
+    let config = NamespaceConfig::new(missing.join("horus"), NamespaceName::default());
+    let text = text(Namespace::open(&config).unwrap_err());
+    let advice = ": make it first (mkdir -p), or set HORUS_SHM_DIR to another";
+    assert!(text.ends_with(advice), "{text}");
+    assert!(text.contains(missing.to_str().unwrap()), "{text}");
 }
 
 /// Returns the text by which `main` shows the error that it returns.

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
 pub(crate) mod access;
+pub(crate) mod advice;
 pub(crate) mod cancel;
 pub mod child;
 pub mod clock;

@@ -20,6 +20,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::os::access::AccessRule;
+use crate::os::advice::advice_on;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock, unlock};
 use crate::os::{self, FileStatus};
@@ -107,7 +108,7 @@ impl fmt::Display for ProcessInfo {
 #[non_exhaustive]
 pub enum RegistryError {
     /// A system call failed.
-    #[error("cannot {doing} the registry {}: {source}", path.display())]
+    #[error("cannot {doing} the registry {}: {source}{}", path.display(), advice_on(source))]
     Io {
         /// A description of the operation that failed.
         doing: &'static str,

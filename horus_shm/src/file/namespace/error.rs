@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::file::name::NameError;
+use crate::os::advice::advice_on;
 use crate::os::group;
 use crate::process::liveness::RegistryError;
 
@@ -141,7 +142,10 @@ pub enum NamespaceError {
         path: PathBuf,
     },
     /// A system call failed.
-    #[error("cannot {doing} the directory {}: {source}", path.display())]
+    #[error(
+        "cannot {doing} the directory {}: {source}{}", path.display(),
+        advice_on_directory(doing, source)
+    )]
     Io {
         /// A description of the operation that failed, for the error text.
         doing: &'static str,
@@ -153,6 +157,17 @@ pub enum NamespaceError {
     /// This process could not join the registry of the namespace's processes.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+}
+
+/// Returns what a user can do about a system error, as [`advice_on`] does. If the parent of the
+/// directory is missing, that has to be made first.
+fn advice_on_directory(doing: &str, source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound if doing == "open" => {
+            ": make it first (mkdir -p), or set HORUS_SHM_DIR to another"
+        }
+        _ => advice_on(source),
+    }
 }
 
 /// Returns the name of the group `gid`, or its number as text if it has no name. The program
