@@ -184,7 +184,7 @@ fn errors_name_the_path_and_what_was_found_and_wanted() {
         (
             "pose.x",
             "1".into(),
-            "'pose.x' is an f64, not string of 1 bytes",
+            "'pose.x' is an f64, not a text of 1 bytes",
         ),
         (
             "pose",
@@ -380,12 +380,12 @@ fn texts_are_strings_and_invalid_texts_are_bytes() {
         (
             "others[0]",
             "abcde",
-            "'others[0]' is a text of 4 bytes, which cannot hold string of 5 bytes",
+            "'others[0]' is a text of 4 bytes, which cannot hold a text of 5 bytes",
         ),
         (
             "others[0]",
             "a\0b",
-            "'others[0]' is a text of 4 bytes, which cannot hold string of 3 bytes",
+            "'others[0]' is a text of 4 bytes, which cannot hold a text of 3 bytes",
         ),
     ] {
         let error = layout.set(&mut bytes, path, &value.into()).unwrap_err();

@@ -176,7 +176,10 @@ fn a_full_topic_is_named_by_every_way_to_send() {
         text(untyped.send_bytes_timeout(bytes, timeout).unwrap_err()),
         text(untyped.lend().unwrap_err()),
     ];
-    expect(&texts, &["a reliable reader is a whole lane behind"; 7]);
+    expect(
+        &texts,
+        &["a reliable subscriber has not read the messages in all slots of this publisher"; 7],
+    );
 }
 
 #[test]

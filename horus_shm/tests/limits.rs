@@ -50,7 +50,7 @@ impl End {
     const fn refusal(self) -> &'static str {
         match self {
             Self::Publisher => "all 64 places of publishers are taken",
-            Self::Subscriber | Self::Reliable => "all 64 places of readers are taken",
+            Self::Subscriber | Self::Reliable => "all 64 places of subscribers are taken",
         }
     }
 

@@ -449,7 +449,7 @@ fn what_is_typed_is_published() {
     publish(&["value", "hello"]).failed(2, &["hello: not valid", "quotes of its own: '\"hello\"'"]);
     publish(&["{linear: 1e400}"]).failed(2, &["{linear: 1e400}: the number 1e400 is too large"]);
     publish(&["{linear: 1, linear: 2}"]).failed(2, &["the key 'linear' occurs twice"]);
-    publish(&["{linear: 'fast'}"]).failed(4, &["'linear' is an f32, not string"]);
+    publish(&["{linear: 'fast'}"]).failed(4, &["'linear' is an f32, not a text"]);
     publish(&["Imu", "{}"]).failed(4, &["cmd_vel"]);
     publish(&["CmdVol", "{}"]).failed(3, &["no message type 'CmdVol'. Near: CmdVel"]);
     publish(&["@/nothing"]).failed(3, &["/nothing"]);

@@ -28,7 +28,8 @@ pub enum LoanError {
     /// This error also occurs if readers hold every slot of the lane: a reader may have been
     /// stopped within a borrow that it may not complete, or the file is damaged.
     #[error(
-        "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
+        "{topic}: a reliable subscriber has not read the messages in all slots of this publisher: \
+         try again, or set Qos::on_stalled"
     )]
     Full {
         /// The topic of the publisher.

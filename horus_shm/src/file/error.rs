@@ -138,7 +138,7 @@ pub enum OpenError {
     },
     /// Every reader slot that this reader is allowed to claim has a live reader. Try again after
     /// one of them has left.
-    #[error("all {limit} places of readers are taken: {}", describe_limit(*limit))]
+    #[error("all {limit} places of subscribers are taken: {}", describe_limit(*limit))]
     TooManySubscribers {
         /// Number of reader slots among which this reader has to claim one.
         limit: u32,

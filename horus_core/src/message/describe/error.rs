@@ -126,7 +126,7 @@ pub(super) fn describe_value(value: &Value) -> String {
         Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => {
             format!("{} {value}", value.kind())
         }
-        Value::String(text) => format!("string of {} bytes", text.len()),
+        Value::String(text) => format!("a text of {} bytes", text.len()),
         Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
         Value::Array(values) => format!("array of {}", values.len()),
         Value::Typed(array) => format!("typed array of {} {}", array.len(), array.dtype()),
