@@ -120,6 +120,42 @@ fn constants_of_c_are_not_replaced_by_macros() {
     );
 }
 
+/// C has one space of names for the constants of all messages.
+#[test]
+fn constants_of_two_messages_have_different_names_in_c() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    file("LegState.msg", "uint8 RUN=1\nuint8 GO_NOW=2\nuint8 state");
+    file("LegStateGo.msg", "uint8 NOW=3\nuint8 now");
+    let importer = Importer::new().directory(dir.path());
+    let text = "uint8 STATE_RUN=4\nuint8 STATE_GO_NOW=5\nLegState state\nLegStateGo go";
+    let leg = importer.parse("Leg", text).unwrap().c("messages");
+    // Another header with only two of the messages has the same names.
+    let state = importer
+        .parse("Pair", "LegStateGo go\nLegState state")
+        .unwrap();
+    let state = state.c("messages");
+    let main = "
+        #include \"leg.h\"
+        #include \"pair.h\"
+        _Static_assert(MESSAGES_LEG_STATE_RUN == 1, \"\");
+        _Static_assert(MESSAGES_LEG_STATE_RUN_ == 4, \"\");
+        _Static_assert(MESSAGES_LEG_STATE_GO_NOW == 3, \"\");
+        _Static_assert(MESSAGES_LEG_STATE_GO_NOW_ == 2, \"\");
+        _Static_assert(MESSAGES_LEG_STATE_GO_NOW__ == 5, \"\");
+        int main(void) { return 0; }";
+    let headers = [("leg.h", &*leg), ("pair.h", &*state)];
+    output("cc", C_FLAGS, &[("main.c", main), headers[0], headers[1]]);
+    let swapped = main.replacen("leg.h", "other.h", 1);
+    let swapped = swapped.replacen("pair.h", "leg.h", 1);
+    let swapped = swapped.replacen("other.h", "pair.h", 1);
+    output(
+        "cc",
+        C_FLAGS,
+        &[("main.c", &swapped), headers[0], headers[1]],
+    );
+}
+
 /// The standard messages, and two headers that have a message in common.
 #[test]
 fn headers_for_c_can_be_used_together() {

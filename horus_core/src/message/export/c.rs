@@ -1,5 +1,7 @@
 //! Generates C structs with layout assertions, schema texts and defaults.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::import::{Declaration, default_bytes};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default_of};
 use super::number::{SpecialFloat, c_type, char_literal, integer_literal, number_literals};
@@ -41,6 +43,8 @@ const IMPORTED_COMMENT: &str = "/*
  * written by another program: compare the header with the length of the message before use.
  *
  * A constant with the name of one of these macros gets an underscore: INIT is {UPPER}_LEG_INIT_.
+ * So does one of two constants with the same name: if LegState has a RUN, STATE_RUN of Leg is
+ * {UPPER}_LEG_STATE_RUN_.
  */
 ";
 
@@ -83,6 +87,8 @@ struct MessageSet<'a> {
     default: &'a dyn Fn(&Schema) -> Option<Box<[u8]>>,
     /// All messages of the header.
     schemas: &'a [&'a Schema],
+    /// The names of all constants of the header, by the names of the message and of the constant.
+    constants: BTreeMap<(&'a str, &'a str), String>,
 }
 
 /// Generates a C11 header with a struct for each message. For a message with trailing data, the
@@ -92,11 +98,8 @@ struct MessageSet<'a> {
 /// macros, which cost nothing in a program that does not use them.
 #[must_use]
 pub fn c(messages: &[&Schema]) -> String {
-    let set = MessageSet {
-        prefix: "horus",
-        default: &|schema| standard_default_of(schema.name, schema.hash()),
-        schemas: messages,
-    };
+    let default_of = |schema: &Schema| standard_default_of(schema.name, schema.hash());
+    let set = MessageSet::new("horus", &default_of, messages);
     let mut out = [STANDARD_COMMENT, MACROS].concat();
     for schema in messages {
         set.write_message(&mut out, schema);
@@ -114,11 +117,7 @@ pub(in crate::message) fn c_with_prefix(messages: &[Declaration], prefix: &str) 
         Some(defaults[index].clone())
     };
     let schemas: Vec<&Schema> = messages.iter().map(|message| message.schema).collect();
-    let set = MessageSet {
-        prefix,
-        default: &default_of,
-        schemas: &schemas,
-    };
+    let set = MessageSet::new(prefix, &default_of, &schemas);
     let comment = IMPORTED_COMMENT.replace("{lower}", prefix);
     let mut out = comment.replace("{UPPER}", &prefix.to_uppercase()) + MACROS;
     for message in messages {
@@ -129,7 +128,57 @@ pub(in crate::message) fn c_with_prefix(messages: &[Declaration], prefix: &str) 
     out + MACROS_END
 }
 
-impl MessageSet<'_> {
+impl<'a> MessageSet<'a> {
+    fn new(
+        prefix: &'a str,
+        default: &'a dyn Fn(&Schema) -> Option<Box<[u8]>>,
+        schemas: &'a [&'a Schema],
+    ) -> Self {
+        let mut set = Self {
+            prefix,
+            default,
+            schemas,
+            constants: BTreeMap::new(),
+        };
+        set.name_constants();
+        set
+    }
+
+    /// Gives all constants their names. A constant gets underscores at its end if a macro of the
+    /// header, or a constant of a message with a longer name, has the name without them.
+    ///
+    /// WHY: a macro would replace the constant, and `uint8_t state = MESSAGES_STATE_INIT;` compiles
+    /// also if that is `{0}`. Two equal enumerators do not compile.
+    fn name_constants(&mut self) {
+        let macros = self.schemas.iter().flat_map(|schema| {
+            let upper = self.upper_name(schema);
+            let init = format!("{}_INIT", self.name(schema).to_uppercase());
+            [format!("{upper}_SCHEMA"), init]
+        });
+        let mut taken: BTreeSet<String> = macros.collect();
+        let mut schemas = self.schemas.to_vec();
+        // WHY: the order of the messages differs between headers, and the names must not.
+        schemas.sort_by_key(|schema| std::cmp::Reverse(self.upper_name(schema).len()));
+        let constants = schemas.iter().flat_map(|schema| {
+            let upper = self.upper_name(schema);
+            let constants = schema.constants.iter();
+            constants.map(move |constant| {
+                let plain = format!("{upper}_{}", constant.name);
+                ((schema.name, constant.name), plain)
+            })
+        });
+        let constants: Vec<_> = constants.collect();
+        let plain_names: BTreeSet<_> = constants.iter().map(|(_, plain)| plain.clone()).collect();
+        for (constant, plain) in constants {
+            let mut name = plain.clone();
+            while taken.contains(&name) || name != plain && plain_names.contains(&name) {
+                name.push('_');
+            }
+            taken.insert(name.clone());
+            self.constants.insert(constant, name);
+        }
+    }
+
     fn write_message(&self, out: &mut String, schema: &Schema) {
         let name = self.name(schema);
         let upper = self.upper_name(schema);
@@ -222,31 +271,8 @@ impl MessageSet<'_> {
         }
     }
 
-    /// Returns the name of a constant of a message. It has underscores at its end if a macro of
-    /// the header has the name without them.
-    ///
-    /// WHY: the macro would replace the constant, and `uint8_t state = MESSAGES_STATE_INIT;`
-    /// compiles also if that is `{0}`.
-    fn constant_name(&self, schema: &Schema, constant: &Constant) -> String {
-        let upper = self.upper_name(schema);
-        let is_macro = |name: &str| {
-            self.schemas.iter().any(|schema| {
-                name == format!("{}_SCHEMA", self.upper_name(schema))
-                    || name == format!("{}_INIT", self.name(schema).to_uppercase())
-            })
-        };
-        let is_constant = |name: &str| {
-            let mut names = schema.constants.iter().map(|other| other.name);
-            names.any(|other| name == format!("{upper}_{other}"))
-        };
-        let mut name = format!("{upper}_{}", constant.name);
-        if is_macro(&name) {
-            name.push('_');
-            while is_constant(&name) || is_macro(&name) {
-                name.push('_');
-            }
-        }
-        name
+    fn constant_name(&self, schema: &Schema, constant: &Constant) -> &str {
+        &self.constants[&(schema.name, constant.name)]
     }
 
     fn field_type(&self, field: &Field) -> String {
