@@ -68,7 +68,10 @@ pub struct Graph {
 pub enum Finding {
     /// Nodes read a topic that no node of this program writes. This is not a mistake if another
     /// program writes the topic.
-    #[error("no node of this program writes '{topic}', which {readers:?} read")]
+    #[error(
+        "no node of this program writes '{topic}', read by {}",
+        quote_names(readers)
+    )]
     NobodyWrites {
         /// The name of the topic that no node writes.
         topic: String,
@@ -77,7 +80,10 @@ pub enum Finding {
     },
     /// Nodes write a topic that no node of this program reads. This is not a mistake if another
     /// program reads the topic.
-    #[error("no node of this program reads '{topic}', which {writers:?} write")]
+    #[error(
+        "no node of this program reads '{topic}', written by {}",
+        quote_names(writers)
+    )]
     NobodyReads {
         /// The name of the topic that no node reads.
         topic: String,
@@ -267,6 +273,12 @@ impl Graph {
     fn node_name(&self, node: usize) -> &str {
         &self.nodes[node].name
     }
+}
+
+/// Returns the names in quotes, separated by commas.
+fn quote_names(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
+    quoted.join(", ")
 }
 
 /// Returns, for each topic by its name, the nodes that read and write it.

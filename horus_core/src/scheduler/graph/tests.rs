@@ -106,8 +106,8 @@ fn topics_without_writers_or_readers_are_found() {
     assert_eq!(
         found,
         [
-            r#"no node of this program writes 'in', which ["a", "b"] read"#,
-            r#"no node of this program reads 'out', which ["a"] write"#,
+            "no node of this program writes 'in', read by 'a', 'b'",
+            "no node of this program reads 'out', written by 'a'",
         ]
     );
 }
