@@ -225,6 +225,17 @@ const NODES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "macro_with_tick_behind_another_function",
+        "horus_core::node! {\nstruct N {}\nfn shutdown(&mut self) -> NodeResult { Ok(()) }\n\
+         fn tick(&mut self) {}\n}\nfn main() {}",
+        &["`tick` has to be the first function of a node, and it is `shutdown`"],
+    ),
+    (
+        "macro_with_other_fields",
+        "horus_core::node! {\nstruct N { count: u64 }\nfn tick(&mut self) {}\n}\nfn main() {}",
+        &["write the fields of a node as `kind name: Type = value`"],
+    ),
+    (
         "type_with_other_error",
         "struct N;\nimpl Node for N {\n\
          fn tick(&mut self, _: &mut Context<'_>) -> Result<()> { Ok(()) }\n}\nfn main() {}",

@@ -184,6 +184,35 @@ macro_rules! node {
             $($others)*
         }
     };
+    (
+        $(#[$about:meta])*
+        $visible:vis struct $Node:ident { $($fields:tt)* }
+
+        fn $first:ident $parameters:tt $(-> $result:ty)? $body:block
+        $($others:tt)*
+    ) => {
+        $crate::__node_first! { $first }
+    };
+}
+
+/// Expands to the error of a node that [`node!`] does not accept, with `$first` as the name of its
+/// first function.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __node_first {
+    (tick) => {
+        compile_error!(
+            "write the fields of a node as `kind name: Type = value`, and its first function as \
+             `fn tick(&mut self)` or `fn tick(&mut self, context)`"
+        );
+    };
+    ($first:ident) => {
+        compile_error!(concat!(
+            "`tick` has to be the first function of a node, and it is `",
+            stringify!($first),
+            "`",
+        ));
+    };
 }
 
 /// Expands to the type of a field of the struct that [`node!`] declares.
