@@ -46,6 +46,9 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     panics::report_panics_as_one_line();
+    // WHY: a program without a logger gets the warnings of the library on stderr, and the commands
+    // say the same in their own words. With this level, they go to the logger, and there is none.
+    ::log::set_max_level(::log::LevelFilter::Error);
     let failure = match parse_arguments() {
         Ok(cli) => run(cli).err(),
         Err(error) => Some(Failure::from_arguments_error(&error)),
