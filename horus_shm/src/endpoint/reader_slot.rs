@@ -194,11 +194,11 @@ impl ReaderSlot {
         }
     }
 
-    /// Raises the number of messages that this reader may borrow at the same time to `borrows`.
-    /// Takes away what other readers may borrow and do not. If `reserves` is true, no other reader
-    /// takes it away again. `capacity` is the number of slots of the reader's shortest lane. All
-    /// readers together can borrow at most [`borrows_max`] messages. Returns false if this reader
-    /// cannot borrow so many.
+    /// Raises the number of messages that this reader may borrow at the same time to `borrows`. If
+    /// necessary, lowers the limits of other readers that borrow fewer messages than they may. If
+    /// `reserves` is true, no other reader can lower this reader's limit again. `capacity` is the
+    /// number of slots of the reader's shortest lane. All readers together can borrow at most
+    /// [`borrows_max`] messages. Returns false if this reader cannot borrow so many.
     ///
     /// Gives back what was reserved when all lanes were longer.
     pub(crate) fn reserve_pins(&self, borrows: u32, reserves: bool, capacity: u64) -> bool {

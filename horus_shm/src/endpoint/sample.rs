@@ -64,8 +64,8 @@ impl BorrowError {
     }
 }
 
-/// Returns why a reader that holds `held` messages may hold no more beside a lane of `capacity`
-/// slots, and what its program can do.
+/// Returns why a reader that holds `held` messages may hold no more if its shortest lane has
+/// `capacity` slots, and what its program can do.
 fn no_pins_reason(held: u32, capacity: u64) -> &'static str {
     if u64::from(held) < borrows_max(capacity).min(BORROWS_MAX.into()) {
         "others hold or reserve the rest: copy this message by recv"

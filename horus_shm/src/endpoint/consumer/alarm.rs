@@ -98,8 +98,8 @@ pub struct Alarm {
     /// The number of the alarm in [`AlarmState::pending`]; 0 before the alarm is set for the first
     /// time.
     id: u64,
-    /// True if the topic's namespace was already removed when the alarm was last set. WHY: the
-    /// alarm must not report it again whenever it is set, because a wait set goes on waiting.
+    /// True if the topic's namespace was already removed when the alarm was last set. WHY: a wait
+    /// set sets its alarms again and again, and must not get the same report each time.
     has_reported_removal: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The state of a consumer that watches report to people: whether it can receive, and from whom.
+//! The state of a consumer that watches report to users: whether it can receive, and from whom.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -16,8 +16,8 @@ use crate::protocol::sync::Word;
 pub(crate) struct ConsumerHealth {
     /// Not 0 after the consumer has been dropped.
     pub(super) closed: AtomicU64,
-    /// The error of a lane that cannot be mapped, so that the consumer misses its messages; `None`
-    /// if there is no such lane.
+    /// The error of a lane that cannot be mapped, so that the consumer misses the lane's messages;
+    /// `None` if there is no such lane.
     pub(super) unmapped: Mutex<Option<LaneNotMapped>>,
     /// The reason why the consumer matches no live publisher, and one of these publishers. `None`
     /// if the consumer matches a live publisher, or if there is none.
@@ -86,9 +86,9 @@ impl LaneWatch {
         mismatch.as_ref().map(|(cause, _)| *cause)
     }
 
-    /// Returns a publisher that did not match when [`Self::mismatch`] became what it is, with the
-    /// types of both sides. Returns `None` if the consumer matches a publisher, or if the publisher
-    /// could not be found any more.
+    /// Returns a publisher that did not match when the result of [`Self::mismatch`] last changed,
+    /// with the message types of both endpoints. Returns `None` if the consumer matches a
+    /// publisher, or if the publisher could not be found any more.
     #[must_use]
     pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
         let health = self.health.upgrade()?;

@@ -442,9 +442,8 @@ impl RawConsumer {
         fault::epoch_after_access() != self.seen_epoch && !self.check_health()
     }
 
-    /// Checks this consumer's files and handle. Called when the process-wide fault counter (of
-    /// events such as a truncated file) has changed. Returns false if the consumer can no longer be
-    /// used.
+    /// Checks this consumer's files and handle, after the process-wide fault counter (of events
+    /// such as a truncated file) has changed. Returns false if the consumer is unusable.
     #[cold]
     fn check_health(&mut self) -> bool {
         let _uncancelled = NoCancelGuard::new();
@@ -513,7 +512,7 @@ impl RawConsumer {
         self.received += 1;
         self.last = arrival;
         self.last_lane = lane;
-        self.note_latency(lane, position);
+        self.record_latency(lane, position);
         self.wake_publishers_that_sleep();
     }
 

@@ -44,7 +44,7 @@ impl UnmatchedLanes {
     /// Returns true if the publisher of the lane did not match the consumer when it last searched
     /// for lanes, and no other publisher has claimed the lane since. Makes some system calls if the
     /// publisher has made a lane file since then.
-    pub(super) fn has(&self, segment: &Segment, lane: u32) -> bool {
+    pub(super) fn contains_lane(&self, segment: &Segment, lane: u32) -> bool {
         // Relaxed, all: no payload is read because of them.
         let claims = self.claims[lane as usize].get();
         if claims == 0 || claims != segment.lane_claims(lane) {

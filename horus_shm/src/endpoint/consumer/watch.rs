@@ -56,12 +56,13 @@ pub(crate) struct ConsumerProgress {
     health: Arc<ConsumerHealth>,
     /// The watch on the consumer in the file to which it moved; empty if it has not moved.
     next: OnceLock<Watch>,
-    /// The time of its next attempt to move to another file, in nanoseconds of CLOCK_MONOTONIC.
+    /// The time of the consumer's next attempt to move to another file, in nanoseconds of
+    /// CLOCK_MONOTONIC.
     retry_ns: AtomicU64,
     /// The value of the process-wide fault counter when a watch last found the segment usable;
     /// `u64::MAX` before the first check.
     checked_epoch: AtomicU64,
-    /// Held for the memory behind `readers`.
+    /// Keeps the memory of the blocks in `readers` alive.
     memory: Arc<BlockMemory>,
 }
 
@@ -127,7 +128,8 @@ impl ConsumerProgress {
         }
     }
 
-    /// Returns new progress in this file for the consumer of `health`, which moves or comes back.
+    /// Creates the progress, in this file, of the consumer whose other state is `health`, and which
+    /// moves or returns to this file.
     pub(super) fn of_consumer(&self, health: &Arc<ConsumerHealth>) -> Self {
         let (memory, health) = (Arc::clone(&self.memory), Arc::clone(health));
         Self::new((self.readers, self.reader), self.lanes, memory, health)
@@ -202,8 +204,8 @@ impl ConsumerProgress {
     }
 
     /// Stores the reason why no live publisher matches the consumer, so that watches report it;
-    /// `None` if one matches. Calls `find` for a publisher that does not match, only if the reason
-    /// has changed.
+    /// `None` if one matches. Only if the reason has changed, calls `find` to get a publisher that
+    /// does not match.
     pub(super) fn set_mismatch(
         &self,
         cause: Option<Mismatch>,
@@ -229,7 +231,8 @@ impl ConsumerProgress {
     }
 
     /// Records that the consumer has found that the memory of its topic is lost; watches report it.
-    /// Does nothing if that is a former file, because the consumer goes on in the next one.
+    /// Does nothing if that is the memory of a former file, because the consumer continues in the
+    /// next file.
     pub(super) fn set_lost(&self) {
         if !self.has_moved() {
             // Relaxed: for people.
@@ -407,7 +410,8 @@ impl Watch {
     pub fn publication_count(&self) -> u64 {
         // WHY: after a change, all lanes are polled until the consumer is called.
         let unmatched = self.progress.unmatched.get();
-        let matched = |lane: &u32| !unmatched.is_some_and(|all| all.has(&self.segment, *lane));
+        let matched =
+            |lane: &u32| !unmatched.is_some_and(|all| all.contains_lane(&self.segment, *lane));
         let own = self
             .heads_and_positions(matched)
             .fold(0_u64, |sum, (head, _)| sum.wrapping_add(head));
@@ -480,8 +484,8 @@ impl Watch {
     }
 
     /// Sleeps once, for at most an hour. The sleep ends early if `own` is notified, if one of
-    /// `watches` gets a message, or if the consumer of one is dropped. If `look` returns a value,
-    /// returns it without sleeping; otherwise returns `None` after the sleep. See
+    /// `watches` gets a message, or if the consumer of one of them is dropped. If `look` returns a
+    /// value, returns it without sleeping; otherwise returns `None` after the sleep. See
     /// [`Self::wait_any_without_polling`].
     ///
     /// Sleeps for only a millisecond if wakes are not reliable, for instance if there are more than

@@ -14,7 +14,8 @@ pub enum SendError<T> {
     /// try again after that subscriber has read.
     ///
     /// A publisher that lends slots also returns this error if subscribers hold every slot of the
-    /// lane: if one is stopped within a borrow that it may not complete, or the file is damaged.
+    /// lane: one may have been stopped within a borrow that it may not complete, or the file is
+    /// damaged.
     #[error(
         "{topic}: a reliable subscriber has not read the messages in all slots of this publisher: \
          try again, or set Qos::on_stalled"

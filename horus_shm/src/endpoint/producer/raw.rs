@@ -182,7 +182,7 @@ impl RawProducer {
             has_moved: false,
             segment,
         };
-        this.remove_former();
+        this.remove_obsolete_extents();
         this.remove_excess_extents();
         this.wake_after_publication();
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
@@ -248,7 +248,7 @@ impl RawProducer {
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
             telemetry::note_published_message(self.writer.memory().block(), pos, monotonic_time);
-            self.remove_former_if_due();
+            self.remove_obsolete_extents_if_due();
         }
         // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
         // producer owns the lane.

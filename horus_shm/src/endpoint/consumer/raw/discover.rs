@@ -102,8 +102,8 @@ impl RawConsumer {
     }
 
     /// Returns true if this reader may get messages from a lane before the change counter changes
-    /// again. True for a lane that it ignores, because it may stop ignoring the lane, and for one
-    /// that it reads only after another one.
+    /// again. Also returns true for a lane that it ignores, because it may stop ignoring the lane,
+    /// and for a lane that it must not read before another one.
     fn may_receive_from(&self, lane: u32) -> bool {
         let has_extent = matches!(self.newest_extent(lane), Ok(Some(_)));
         self.ignored & 1 << lane != 0 || has_extent && self.unmatched_in(lane).is_none()
@@ -171,8 +171,8 @@ impl RawConsumer {
     /// Stores for the threads that watch this reader what it found in all of its files: the error
     /// of a lane that cannot be mapped, and whether a publisher matches.
     ///
-    /// The reader of a former file stores nothing. WHY: that of the present file stores it for all
-    /// files, as soon as it has polled this one.
+    /// The reader of a former file stores nothing. WHY: the reader of the present file stores the
+    /// result for all files, as soon as it has polled the former ones.
     pub(super) fn report_to_watches(&mut self) {
         if self.progress.has_moved() {
             self.past.get_or_insert_default().has_searched = true;
@@ -181,7 +181,7 @@ impl RawConsumer {
         let mut failed = self.files().filter_map(|file| file.failed);
         let error = failed.next().map(|failed| failed.error);
         self.progress.set_unmapped_lane(error);
-        self.note_mismatch();
+        self.store_mismatch();
     }
 
     /// Returns the error for a lane that cannot be mapped; `None` if this reader misses nothing,

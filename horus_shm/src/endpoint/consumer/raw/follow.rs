@@ -47,7 +47,7 @@ impl RawConsumer {
             } = left_out;
             self.lanes[at].reader.count_lost_to(position, number);
             self.skip_uncounted_messages(at, left_out, extent.base);
-            self.move_to_later(at, extent, raw);
+            self.move_to_later_extent(at, extent, raw);
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ impl RawConsumer {
     /// Moves the reader of the lane at index `at` to the later extent `extent`. The ledger
     /// (counters) of a lane is kept in message numbers if slots can be pinned, and otherwise in
     /// positions. If the two extents differ in this, converts the ledger.
-    fn move_to_later(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
+    fn move_to_later_extent(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
         let fit = self.converter_for(&extent.offer.type_info);
         let FollowedLane {
             lane,
@@ -95,7 +95,7 @@ impl RawConsumer {
         *present = extent;
     }
 
-    /// Returns the boundary at which the extent (file of slots) ends that is being read in a lane.
+    /// Returns the boundary at which the extent (file of slots) that is being read in a lane ends.
     /// `next` is the next extent that can be opened. Returns `None` if unknown extents lie between
     /// the two.
     fn present_extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBoundary> {
@@ -109,12 +109,12 @@ impl RawConsumer {
     }
 
     /// Returns the first extent (file of slots) after `extent` that can be opened, and maps all
-    /// later ones for the lane at index `at`. The first one need not be the next one, because the
-    /// publisher may have removed that.
+    /// later ones for the lane at index `at`. The extent directly after `extent` may be missing,
+    /// because the publisher may have removed it.
     ///
-    /// WHY all: their publisher may remove their files before this reader comes to them. WHY they
-    /// are not searched again if the newest one is mapped: each call that receives comes here while
-    /// there are later extents.
+    /// WHY all: their publisher may remove their files before this reader comes to them. WHY it
+    /// does not search again if the newest one is mapped: each receive call calls this function
+    /// while there are later extents.
     fn map_next_extent(
         &mut self,
         at: usize,
@@ -128,8 +128,9 @@ impl RawConsumer {
         Ok(Arc::clone(&self.lanes[at].later[0]))
     }
 
-    /// Returns the extents (files of slots) after `extent` that can be opened, from the earliest
-    /// one on: the last ones without a gap, and at least one.
+    /// Returns extents (files of slots) after `extent` up to `newest`, in ascending order. Searches
+    /// back from the one before `newest`, and ends at the first that cannot be opened. Returns an
+    /// error if it can open none.
     pub(super) fn later_extents(
         &self,
         extent: ExtentId,

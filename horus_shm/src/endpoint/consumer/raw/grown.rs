@@ -12,9 +12,9 @@ use crate::os::region::Region;
 use crate::protocol::copy::CACHE_LINE_BYTES;
 
 /// Private memory for copies of borrowed messages, used if a message cannot be read in its slot
-/// because fields have to be added to it. A message is written there only by the reader that has
-/// taken its pin, before the sample is made through which others read it, and not again until that
-/// sample is dropped.
+/// because fields have to be added to it. Only the reader that has claimed the pin of a message
+/// writes the message there. It writes before it creates the sample, through which other threads
+/// read the message, and not again before that sample is dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateCopies {
     memory: Region,

@@ -123,7 +123,7 @@ impl RawConsumer {
             lane_indices(lanes).for_each(|lane| file.ignore(lane));
             file.record_ignored(session_id, true);
         });
-        self.note_publisher_elsewhere(publisher, true);
+        self.record_publisher_elsewhere(publisher, true);
     }
 
     /// Receives from `publisher` again after [`Self::ignore_publisher`], beginning with messages
@@ -147,7 +147,7 @@ impl RawConsumer {
             }
         });
         self.include_session(publisher.session_id)?;
-        self.note_publisher_elsewhere(publisher, false);
+        self.record_publisher_elsewhere(publisher, false);
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl RawConsumer {
     /// Records from which message on this reader ignores a publisher, or receives from it again.
     /// Does so only if the publisher is in a file to which this reader has not moved yet: otherwise
     /// the reader finds the publisher's session in a lane.
-    fn note_publisher_elsewhere(&mut self, publisher: PublisherProgress<'_>, is_ignored: bool) {
+    fn record_publisher_elsewhere(&mut self, publisher: PublisherProgress<'_>, is_ignored: bool) {
         let is_in = |file: &Self| file.segment.is_same_file(publisher.segment);
         if is_in(self) || self.former().iter().any(is_in) {
             return;

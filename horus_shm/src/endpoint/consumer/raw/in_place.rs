@@ -222,8 +222,8 @@ impl RawConsumer {
         }
     }
 
-    /// Leaves out the lanes that have no publisher and no unread message: they do not limit which
-    /// messages may be borrowed. Returns true if this changes the limits.
+    /// Excludes the lanes that have no publisher and no unread message from the limits on
+    /// borrowing. Returns true if this changes the limits.
     #[cold]
     fn leave_out_ended_lanes(&mut self) -> bool {
         let was_limited_by = (self.is_pinnable(), self.pinnable_slots);
@@ -231,9 +231,10 @@ impl RawConsumer {
         (self.is_pinnable(), self.pinnable_slots) != was_limited_by
     }
 
-    /// Counts the slots of the shortest lane whose slots can be pinned, without lanes that have
-    /// ended. Checks this for the lanes that `may_have_ended` selects, by a system call for each
-    /// that has an owner; all others have not ended.
+    /// Counts the slots of the shortest lane whose slots can be pinned, without the lanes that have
+    /// ended (have no publisher and no unread message). Checks only the lanes that `may_have_ended`
+    /// selects, with a system call for each lane that has an owner; all other lanes count as not
+    /// ended.
     pub(super) fn count_pinnable_lanes(&mut self, may_have_ended: fn(&FollowedLane) -> bool) {
         for at in 0..self.lanes.len() {
             let followed = &self.lanes[at];
@@ -330,7 +331,7 @@ impl RawConsumer {
         Ok(found.map(|(held, pin)| (held.arrival, self.sample_of(held, pin))))
     }
 
-    /// Protects the next message of a lane by the given pin, or the newest message if `latest` is
+    /// Protects the next message of a lane with the pin `pin`, or the newest message if `latest` is
     /// true. The message stays in its slot, or is copied to private memory if missing fields have
     /// to be added.
     fn hold_message(
@@ -457,10 +458,10 @@ impl RawConsumer {
         Err(self.no_pins_error(&place))
     }
 
-    /// Claims a free pin of this reader. If it may not borrow one more message, raises the number
-    /// of messages that it may borrow. Returns `None` if that is necessary, and `has_message`
-    /// returns false. WHY: otherwise readers that wait, and hold a message each, would take the
-    /// same pins from one another all the time.
+    /// Claims a free pin of this reader. If the reader may not borrow one more message, raises the
+    /// number of messages that it may borrow. Returns `None` if it would have to raise that number,
+    /// but `has_message` returns false. WHY: otherwise readers that wait, and hold a message each,
+    /// would take the same pins from one another all the time.
     #[inline]
     fn claim_pin(
         &self,

@@ -317,8 +317,9 @@ impl RawConsumer {
     }
 
     /// Maps the extent (file of slots) before `extent` in its lane; returns `None` if there is
-    /// none, or if it cannot be opened. If its file is gone, that is the lane's oldest extent:
-    /// publishers remove later ones that have no messages, and keep the oldest one's history.
+    /// none, or if it cannot be opened. If the file of the extent directly before is gone, maps the
+    /// lane's oldest extent instead: publishers remove extents without messages, but keep the
+    /// history in the oldest one.
     fn map_former_extent(&self, extent: &Extent) -> Option<(Arc<Extent>, RawLane)> {
         let ExtentId { lane, generation } = extent.id;
         let block = self.segment.lane_block(lane, Access::Read).ok()?;

@@ -68,7 +68,7 @@ impl RawConsumer {
     /// Records the latency of the message just read from a lane, if it is one of those that are
     /// sampled. `position` is the position after the message.
     #[inline(always)]
-    pub(super) fn note_latency(&self, lane: usize, position: u64) {
+    pub(super) fn record_latency(&self, lane: usize, position: u64) {
         let pos = position - 1;
         if telemetry::is_sampled(pos) {
             let block = self.lanes[lane].reader.memory().block();
@@ -170,8 +170,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the boundary at which the extent (file of slots) ends that this reader reads in a
-    /// lane, if the lane has later extents, but the next one is gone; otherwise `None`.
+    /// Returns the boundary at which the extent (file of slots) that this reader reads in a lane
+    /// ends, if the lane has later extents, but the next one is gone; otherwise `None`.
     fn end_before_gone_extent(&self, followed: &FollowedLane) -> Option<ExtentBoundary> {
         let FollowedLane { reader, extent, .. } = followed;
         let next = ExtentId {

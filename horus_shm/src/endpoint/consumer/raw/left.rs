@@ -105,8 +105,9 @@ impl RawConsumer {
     }
 
     /// Returns the place in a lane behind all messages that this reader has accounted for: that is,
-    /// received, skipped, lost or ignored. `None` if this reader knows of no message there. A
-    /// reader that leaves the file counts what waits as lost.
+    /// received, skipped, lost or ignored. `None` if this reader knows of no message there.
+    /// Messages that still wait are included, because a reader that leaves the file counts them as
+    /// lost.
     fn accounted_end(&self, lane: u32) -> Option<LaneStart> {
         let block = self.segment.lane_block(lane, Access::Read).ok()?;
         let followed = self.lanes.iter().find(|followed| followed.lane == lane);
@@ -129,8 +130,8 @@ impl RawConsumer {
     }
 
     /// Makes this reader, which has just joined its file, begin behind all messages of the file
-    /// that it has accounted for in `past`: where it left the file, and behind the messages of a
-    /// publisher from which it has got later ones in other files.
+    /// that it has accounted for in `past`: behind the place at which it left the file earlier, and
+    /// behind the messages of each publisher whose later messages it has received in other files.
     pub(super) fn begin_behind_past(&mut self, past: &FormerFiles) {
         let number = self.segment.file_number();
         let left = past.left.iter().find(|left| left.number == number);

@@ -207,7 +207,7 @@ impl RawConsumer {
     }
 
     /// Stores the result of [`Self::check_match`], so that watches on this reader can report it.
-    pub(super) fn note_mismatch(&self) {
+    pub(super) fn store_mismatch(&self) {
         let cause = match self.check_match() {
             Err(RecvError::Incompatible { cause, .. }) => Some(cause),
             _ => None,

@@ -86,15 +86,15 @@ pub(super) struct FormerFiles {
 impl FormerFiles {
     /// Returns the data about earlier files that the reader of the present file still needs when
     /// the present file becomes a former file, too.
-    pub(super) fn for_former(&self) -> Self {
+    pub(super) fn data_for_former_reader(&self) -> Self {
         Self {
             sessions: self.sessions.clone(),
             ..Self::default()
         }
     }
 
-    /// Adds to the publisher sessions that the reader remembers from elsewhere than the files that
-    /// it reads.
+    /// Adds `found` to the publisher sessions that the reader remembers from files that it does not
+    /// read.
     pub(super) fn remember_sessions(&mut self, found: impl Iterator<Item = SessionProgress>) {
         self.sessions.extend(found);
         let forgotten = self.sessions.len().saturating_sub(SESSIONS_MAX);
@@ -224,10 +224,10 @@ impl RawConsumer {
         // WHY no pauses: receive calls never block, and try again.
         let segment = self.segment.reopen_within(creates, 0)?;
         if segment.is_same_file(&self.segment) {
-            self.note_own_epoch();
+            self.store_present_epoch();
             return Ok(());
         }
-        if let Some(at) = self.former_file(|former| segment.is_same_file(former)) {
+        if let Some(at) = self.former_file_index(|former| segment.is_same_file(former)) {
             self.return_to_file(at);
             return Ok(());
         }
@@ -242,17 +242,17 @@ impl RawConsumer {
         // WHY now: lanes that are found later are of publishers that came back to this file.
         former.look_for_lanes();
         let mut past = former.past.take().unwrap_or_default();
-        former.past = Some(Box::new(past.for_former()));
+        former.past = Some(Box::new(past.data_for_former_reader()));
         past.last_lane = former.last_lane_and_claims().or(past.last_lane);
         past.changes += 1;
         former
             .progress
             .set_watch_of_next_file(self.watch_of_present_file());
-        former.note_own_epoch();
+        former.store_present_epoch();
         past.former.push(former);
         self.begin_behind_past(&past);
         self.past = Some(past);
-        self.note_other_files();
+        self.store_other_files();
         self.map_and_announce()?;
         self.announce_present_file();
         Ok(())
@@ -261,7 +261,7 @@ impl RawConsumer {
     /// Stores the present value of the fault counter, so that calls check this reader only when it
     /// has changed. If this reader has to move to another file, or still reads former files, each
     /// call checks it.
-    pub(super) fn note_own_epoch(&mut self) {
+    pub(super) fn store_present_epoch(&mut self) {
         if let Ok(seen_epoch) = self.segment.check_health() {
             self.note_epoch(seen_epoch);
         }
@@ -334,12 +334,12 @@ impl RawConsumer {
         bytes: usize,
         old: &mut impl FnMut(&mut Self) -> Option<R>,
     ) -> Option<R> {
-        self.note_unread_sessions();
+        self.store_unread_sessions();
         for at in 0..self.former().len() {
             let mut found = self.poll_former_file(at, old);
             if found.is_none() && self.has_new_late_lanes() {
                 // WHY: such a lane is read only now, and the other files may have later messages.
-                self.note_unread_sessions();
+                self.store_unread_sessions();
                 found = self.poll_former_file(at, old);
             }
             let former = self.former().get(at)?;
@@ -403,8 +403,8 @@ impl RawConsumer {
         // these readers find their sessions there.
         past.former.iter_mut().for_each(Self::look_for_lanes);
         drop(ended);
-        self.note_other_files();
-        self.note_own_epoch();
+        self.store_other_files();
+        self.store_present_epoch();
         self.report_to_watches();
     }
 
@@ -440,8 +440,8 @@ impl RawConsumer {
         (marks == self.lane_marks()).then_some(finished)
     }
 
-    /// Returns true if this reader no longer waits for the messages of its file that it has not
-    /// received, because a lane cannot be mapped. They are in that lane, or behind its messages.
+    /// Returns true if this reader gives up messages of its file, because a lane cannot be mapped.
+    /// These messages are in that lane, or have to be received after those in it.
     fn gives_up_waiting_messages(&mut self) -> bool {
         let has_message = |followed: &FollowedLane| followed.reader.has_message();
         let is_readable = self.unmapped_lanes() == 0 || self.lanes.iter().any(has_message);
@@ -537,9 +537,9 @@ impl RawConsumer {
     }
 
     /// Returns the newest message, as [`Self::latest_among`] does, while this reader has not read
-    /// all messages in the former files. Those come first, and the next call returns the newer ones
-    /// in the present file. So no call returns a message that was sent before that of an earlier
-    /// call.
+    /// all messages in the former files. These messages come first, and the next call returns the
+    /// newer ones in the present file. So no call returns a message that was sent before that of an
+    /// earlier call.
     ///
     /// WHY lanes are looked for before the former files are polled, and not again: a publisher
     /// shows its lane in the present file after it has sent all its messages in the former one.

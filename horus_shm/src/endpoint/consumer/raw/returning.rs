@@ -13,7 +13,7 @@ use crate::file::segment::Segment;
 
 impl RawConsumer {
     /// Returns the index of the former file that `is_it` selects.
-    pub(super) fn former_file(&self, is_it: impl Fn(&Segment) -> bool) -> Option<usize> {
+    pub(super) fn former_file_index(&self, is_it: impl Fn(&Segment) -> bool) -> Option<usize> {
         let mut former = self.former().iter();
         former.position(|former| is_it(&former.segment))
     }
@@ -21,7 +21,7 @@ impl RawConsumer {
     /// Returns the index of a former file that has the topic's name again, as the last check of the
     /// name found it.
     pub(super) fn file_to_return_to(&self) -> Option<usize> {
-        self.former_file(|file| file.name_state() == NameState::Linked)
+        self.former_file_index(|file| file.name_state() == NameState::Linked)
     }
 
     /// Makes the reader of the former file at index `at` the reader of the present file again. Does
@@ -43,7 +43,7 @@ impl RawConsumer {
             self.look_for_lanes();
         }
         let mut past = self.past.take().unwrap_or_default();
-        let past_of_left = past.for_former();
+        let past_of_left = past.data_for_former_reader();
         let mut returned = past.former.remove(at);
         returned.on_mismatch = self.on_mismatch;
         returned.whole = self.whole;
@@ -59,14 +59,14 @@ impl RawConsumer {
         close_consumer(&left_behind, self.place.as_deref());
         left.progress
             .set_watch_of_next_file(self.watch_of_present_file());
-        left.note_own_epoch();
+        left.store_present_epoch();
         past.former.push(left);
         self.past = Some(past);
-        self.note_other_files();
+        self.store_other_files();
         // WHY: lanes of publishers that came back are looked for with what is known now.
         self.known = discover::NEVER_SEARCHED;
         self.look_for_lanes();
-        self.note_own_epoch();
+        self.store_present_epoch();
         self.announce_present_file();
         if let Some(place) = &self.place {
             place.announce_move(0);

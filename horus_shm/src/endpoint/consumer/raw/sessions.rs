@@ -17,7 +17,7 @@ use crate::protocol::sync::Word as _;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SessionProgress {
     pub(super) id: u64,
-    /// The lane; `None` if the reader has left its file.
+    /// The publisher's lane; `None` if the reader has left the lane's file.
     pub(super) lane: Option<u32>,
     /// Sequence number of the first message in the lane; `None` if the lane is not shown yet, and
     /// if the reader has left its file.
@@ -84,9 +84,9 @@ impl SessionProgress {
     ///
     /// A publisher keeps its count, and marks a lane that it leaves before it shows the next one.
     /// WHY the mark first: if it repeated all messages of the lane that it left, both lanes have
-    /// the same numbers. Each would then pass for the earlier one, and the messages that the reader
-    /// takes from neither would be lost. If the publisher has left both such lanes, they have the
-    /// same messages for ever, and the one that the reader has begun is enough.
+    /// the same numbers. Each lane would then count as the earlier one, the reader would take these
+    /// messages from neither, and they would be lost. If the publisher has left both such lanes,
+    /// they have the same messages for ever, and the one that the reader has begun is enough.
     fn is_before(&self, later: &Self) -> bool {
         let Some(first) = self.first else {
             // WHY also the same number: a reader leaves a file when it has read it to the end.
@@ -235,9 +235,9 @@ impl RawConsumer {
         Ok(true)
     }
 
-    /// Returns true if this reader must not read a lane yet, because its publisher came to this
-    /// file from another one, and sent other messages before that: here, or in a file to which this
-    /// reader moved, too.
+    /// Returns true if this reader must not read a lane yet, because earlier messages of the lane's
+    /// publisher may still have to be read: in another lane of this file, or in a file to which
+    /// this reader has moved.
     ///
     /// If the file has its name again, the reader returns to it in its next call, after this
     /// process has noticed that. If it has lost the name once more by then, or the publisher has
@@ -304,8 +304,8 @@ impl RawConsumer {
     /// Returns true if messages that the publisher of a lane of this former file sent before it
     /// came to this lane may wait in other files. `ids` are the sessions of the lane.
     ///
-    /// WHY true until the reader of the present file has looked once more: what it found before it
-    /// is known that the lane is there may be incomplete.
+    /// WHY true until the reader of the present file has searched once more: its earlier searches
+    /// did not know of this lane, so their result may be incomplete.
     fn has_unread_elsewhere(&mut self, lane: u32, ids: [u64; 2]) -> bool {
         let past = self.past.get_or_insert_default();
         past.late.found |= 1 << lane;
@@ -339,7 +339,7 @@ impl RawConsumer {
     }
 
     /// Returns true if a lane of a former file waits for messages in other files, and was found
-    /// after [`Self::note_unread_sessions`] had looked for those.
+    /// after [`Self::store_unread_sessions`] had looked for those.
     pub(super) fn has_new_late_lanes(&self) -> bool {
         let late = self.former().iter().filter_map(|file| file.past.as_ref());
         let mut late = late.map(|past| &past.late);
@@ -349,7 +349,7 @@ impl RawConsumer {
     /// Finds which publisher sessions have unread messages in any file, and stores that in each
     /// former file in which a lane waits. Such a lane is read only when the earlier messages of its
     /// publisher in other files have been read.
-    pub(super) fn note_unread_sessions(&mut self) {
+    pub(super) fn store_unread_sessions(&mut self) {
         let has_late = |file: &Self| file.past.as_ref().is_some_and(|past| past.late.found != 0);
         if !self.former().iter().any(has_late) {
             return;
@@ -383,7 +383,7 @@ impl RawConsumer {
 
     /// Stores in the readers of former files which other files this reader reads, and which
     /// sessions it remembers from the files that it has left.
-    pub(super) fn note_other_files(&mut self) {
+    pub(super) fn store_other_files(&mut self) {
         let files = self.files();
         let all: Vec<_> = files
             .map(|file| (Arc::downgrade(&file.segment), file.ignored))

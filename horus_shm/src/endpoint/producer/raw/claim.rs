@@ -85,8 +85,8 @@ impl LaneRank {
     }
 }
 
-/// Maximum number of lanes that a publisher claims in one file, while others keep using them before
-/// it does.
+/// Maximum number of lanes that a publisher claims in one file, if others use each of these lanes
+/// before it does.
 const CLAIMS_MAX: u32 = 8;
 
 /// Maximum number of files in which a publisher claims a lane, while the files of its topic keep

@@ -216,11 +216,11 @@ impl RawProducer {
                 max: request.longest_bytes(),
             });
         };
-        self.remove_former();
+        self.remove_obsolete_extents();
         let is_last = self.former.len() + 1 >= EXTENTS_MAX;
-        if is_last && self.waits_for_oldest() {
+        if is_last && self.must_wait_for_oldest_extent() {
             self.make_room_and_retry(|this| {
-                if this.waits_for_oldest() {
+                if this.must_wait_for_oldest_extent() {
                     Err(NoRoom)
                 } else {
                     Ok(())
@@ -252,7 +252,7 @@ impl RawProducer {
         };
         self.former_due = self.former_due.min(former.overwritten_at());
         self.former.push(former);
-        self.keep_for_unmoved_readers();
+        self.keep_messages_for_unmoved_readers();
         // WHY not before: if there is no memory, readers keep what they have not read.
         self.remove_excess_extents();
         // WHY: a loan of a slot in the extent just left is over.
@@ -265,7 +265,7 @@ impl RawProducer {
     /// readers of former files may still have to receive. Also limits the number of these messages.
     /// WHY a limit: if they have to be sent once more in the next file, they must have room in one
     /// lane.
-    fn keep_for_unmoved_readers(&mut self) {
+    fn keep_messages_for_unmoved_readers(&mut self) {
         let Some(oldest) = self.former.first() else {
             return;
         };
@@ -280,23 +280,23 @@ impl RawProducer {
         }
     }
 
-    /// Removes earlier extents (files of slots) as [`Self::remove_former`] does, but only if the
+    /// Removes earlier extents (files of slots) as [`Self::remove_obsolete_extents`] does, but only if the
     /// writer has reached the position `former_due`, from which on the oldest extent may be
     /// removed.
     #[inline(always)]
-    pub(super) fn remove_former_if_due(&mut self) {
+    pub(super) fn remove_obsolete_extents_if_due(&mut self) {
         if self.writer.position() >= self.former_due {
-            self.remove_former();
+            self.remove_obsolete_extents();
         }
     }
 
     /// Removes the extents (files of slots) whose messages would have been overwritten by now
     /// without growth, and which no reliable reader still has to read.
     #[cold]
-    pub(super) fn remove_former(&mut self) {
+    pub(super) fn remove_obsolete_extents(&mut self) {
         let position = self.writer.position();
         let is_overwritten = |oldest: &FormerExtent| position >= oldest.overwritten_at();
-        while self.former.first().is_some_and(is_overwritten) && !self.is_oldest_unread() {
+        while self.former.first().is_some_and(is_overwritten) && !self.is_oldest_extent_unread() {
             self.remove_oldest_extent();
         }
         let due = self.former.first().map(FormerExtent::overwritten_at);
@@ -307,13 +307,13 @@ impl RawProducer {
     }
 
     /// Removes the oldest extents (files of slots) until only a few are left. Readers may lose
-    /// their messages. If the oldest one has the history, and the later ones have no messages, the
-    /// oldest of those are removed instead: publishers that send nothing must not end the history.
-    /// WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to read them: a
-    /// publisher must never fail because of a reader for which it does not wait.
+    /// their messages. If the oldest one has the history, and the later ones have no messages,
+    /// removes the oldest of the later ones instead: publishers that send nothing must not end the
+    /// history. WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to read
+    /// them: a publisher must never fail because of a reader for which it does not wait.
     pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_EXTENTS_MAX
-            || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
+            || self.former.len() >= EXTENTS_MAX && !self.is_oldest_extent_unread()
         {
             if !self.has_history_only_in_oldest() {
                 self.remove_oldest_extent();
@@ -327,7 +327,7 @@ impl RawProducer {
     }
 
     /// Returns true if the oldest extent (file of slots) contains the newest messages of the lane,
-    /// because the later ones contain none, and if they may be history.
+    /// because the later ones contain none, and if these messages may be history.
     fn has_history_only_in_oldest(&self) -> bool {
         let Some((oldest, later)) = self.former.split_first() else {
             return false;
@@ -340,27 +340,28 @@ impl RawProducer {
 
     /// Returns true if a live reliable reader still has to read messages in the oldest extent (file
     /// of slots).
-    fn is_oldest_unread(&self) -> bool {
-        !self.former.is_empty() && self.has_unmoved_readers() || self.reader_of_oldest().is_some()
+    fn is_oldest_extent_unread(&self) -> bool {
+        !self.former.is_empty() && self.has_unmoved_readers()
+            || self.reader_of_oldest_extent().is_some()
     }
 
     /// Returns true if the lane must not grow before a live reliable reader has read the oldest
     /// extent. Only a reader for which this publisher waits counts. WHY: a best-effort publisher
     /// waits for no reader, and a reliable one does not wait for a reader of another type, which
     /// may still have to read the extent of an earlier publisher.
-    fn waits_for_oldest(&self) -> bool {
+    fn must_wait_for_oldest_extent(&self) -> bool {
         if !self.former.is_empty() && self.has_unmoved_readers() {
             return true;
         }
         // WHY not whether it is the slowest: a dead one may be slower, whose place another process
         // holds.
-        self.reader_of_oldest()
+        self.reader_of_oldest_extent()
             .is_some_and(|reader| self.writer.waits_for(reader))
     }
 
     /// Returns the live reliable reader that is furthest behind among those that still have to read
     /// messages in the oldest extent; `None` if there is none.
-    fn reader_of_oldest(&self) -> Option<u32> {
+    fn reader_of_oldest_extent(&self) -> Option<u32> {
         let oldest = self.former.first()?;
         // WHY not `LaneMemory::is_read_by`: a predecessor may have sent messages of another type.
         let identity = oldest.extent.offer.type_info.identity();

@@ -135,7 +135,7 @@ impl RawProducer {
             telemetry::note_published_message(self.writer.memory().block(), pos, monotonic_time);
         }
         self.writer.publish_claimed_slot(bytes);
-        self.remove_former_if_due();
+        self.remove_obsolete_extents_if_due();
     }
 
     /// Lends the next slot to the caller, who writes a message into it.

@@ -38,8 +38,8 @@ const CLOSE_WAIT_MAX: Duration = Duration::from_millis(500);
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
 /// Maximum number of pauses, of a millisecond each, in an attempt to move while another process
-/// removes the file that has the topic's name. WHY not none: the send that tries to move then
-/// fails.
+/// removes the file that has the topic's name. WHY not none: otherwise the send that tries to move
+/// would fail.
 pub(super) const MOVE_PAUSES_MAX: u32 = 4;
 
 /// Minimum time between two checks whether the readers of former files have moved.

@@ -49,7 +49,7 @@ pub(super) struct RefusalStreak {
 /// The end of a wait for room in a lane.
 enum RoomWait<R> {
     Found(R),
-    /// The publisher has moved to another lane, in which it has to wait on.
+    /// The publisher has moved to another lane, in which it has to continue to wait.
     Moved,
 }
 
@@ -100,8 +100,9 @@ impl RawProducer {
         })
     }
 
-    /// Counts a send or loan that is refused because the lane is full. Only for calls that wait in
-    /// parts, as [`Self::send_bytes_part`] does: all others count themselves.
+    /// Counts a send or loan that is refused because the lane is full. Only for callers that wait
+    /// in parts, as with [`Self::send_bytes_part`]: all other calls count their refusals
+    /// themselves.
     #[cold]
     pub fn count_refused_send(&self) {
         self.writer.memory().block().refused.fetch_add_one();
@@ -133,7 +134,8 @@ impl RawProducer {
 
     /// Calls `attempt` again as long as its error is one for which `is_full` is true, until
     /// `wait_policy` ends. Sleeps between the calls until there may be room. If the wait ends
-    /// first, counts one refused send, and returns such an error. `attempt` must not panic.
+    /// first, counts one refused send, and returns the error of the first call. `attempt` must not
+    /// panic.
     #[inline]
     pub(super) fn retry_until_room<T, E>(
         &mut self,
@@ -250,7 +252,7 @@ impl RawProducer {
     fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
         let refused = if tries == 0 {
-            self.probe_again()
+            self.extend_refusal_streak()
         } else {
             self.refused
         };
@@ -295,9 +297,10 @@ impl RawProducer {
         }
     }
 
-    /// Adds an attempt that found no room to the run of such attempts for the same message, and
-    /// returns the run; `None` if the reader was checked less than [`READER_PROBE_PERIOD`] ago.
-    fn probe_again(&mut self) -> Option<RefusalStreak> {
+    /// Adds an attempt that found no room to the streak of such attempts for the same message, and
+    /// returns the streak; `None` if the slowest reader was checked less than
+    /// [`READER_PROBE_PERIOD`] ago.
+    fn extend_refusal_streak(&mut self) -> Option<RefusalStreak> {
         let now = Instant::now();
         let position = self.position();
         // WHY: a send that succeeded since then began a new run, without storing that anywhere.
