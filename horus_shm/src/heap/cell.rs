@@ -354,8 +354,8 @@ mod block_kind {
     pub(super) const LAST_ADDRESS_LEFT: u8 = 3;
 }
 
-/// A pointer to a cell. Its owner must keep the cell alive, by an address of the actor or a hold on
-/// the cell.
+/// A pointer to a cell. The code that has it must keep the cell alive, by an address of the actor
+/// or a hold (a reference that keeps only the cell).
 struct CellPointer<G: Group>(NonNull<CellHeader<G>>);
 
 impl<G: Group> Clone for CellPointer<G> {

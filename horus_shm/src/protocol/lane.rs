@@ -99,7 +99,7 @@ impl<M: LaneMemory> LaneSlot<M> {
     /// Returns the slot that comes `slots` slots after this one in memory. The caller makes sure
     /// that this is not past the end of the ring.
     #[inline(always)]
-    fn nth_after(&self, slots: u64) -> Self
+    fn slot_after(&self, slots: u64) -> Self
     where
         M: Clone,
     {

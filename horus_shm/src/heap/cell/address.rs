@@ -189,13 +189,13 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             return self.replace_latest_by_last(first, messages);
         }
         let tag = Envelope::<M>::tag(block_kind::MESSAGE, header.is_bounded());
-        let mut unsent = Unsent::with_first(self, first, tag);
+        let mut unsent = UnsentChain::with_first(self, first, tag);
         messages.for_each(|message| unsent.append(message, tag));
         unsent.send()
     }
 
-    /// Puts the last message into the actor's slot for the latest message. Only for a mailbox that
-    /// keeps only the latest message.
+    /// Puts the last message into the actor's slot for the latest message, and drops the others.
+    /// Only for a mailbox that keeps only the latest message.
     fn replace_latest_by_last(
         &self,
         first: M,
@@ -254,12 +254,12 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
 /// A chain of messages that has not been sent yet. Dropping the chain drops the messages. WHY a
 /// separate type: the iterator that creates the messages may panic, and the earlier ones are then
 /// dropped.
-struct Unsent<'a, M, G: Group> {
+struct UnsentChain<'a, M, G: Group> {
     address: &'a Address<M, G>,
     chain: Chain,
 }
 
-impl<'a, M, G: Group> Unsent<'a, M, G> {
+impl<'a, M, G: Group> UnsentChain<'a, M, G> {
     fn with_first(address: &'a Address<M, G>, message: M, tag: Tag) -> Self {
         let chain = Chain::of_block(Envelope::new(message).into_address(), tag);
         Self { address, chain }
@@ -310,7 +310,7 @@ impl<'a, M, G: Group> Unsent<'a, M, G> {
     }
 }
 
-impl<M, G: Group> Drop for Unsent<'_, M, G> {
+impl<M, G: Group> Drop for UnsentChain<'_, M, G> {
     fn drop(&mut self) {
         // SAFETY: the chain was not sent, and is not used after this.
         drop(unsafe { self.take_messages() });

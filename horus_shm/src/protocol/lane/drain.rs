@@ -15,9 +15,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// the end of the call, even if `each` panics. If `load` returns `None`, the call ends, and the
     /// message counts as not read.
     ///
-    /// On a lane that is not exclusive the message that `load` copies may be torn; `each` is called
-    /// only if the message is whole. This function stops at skips and overwritten messages;
-    /// [`Self::read`] handles them.
+    /// On a lane that is not exclusive (a channel between threads), the message that `load` copies
+    /// may be torn; `each` is called only if the message is whole. This function stops at skips and
+    /// overwritten messages; [`Self::read`] handles them.
     ///
     /// If the slots have no stamps, because the writer publishes by the head, the cursor is also
     /// published whenever the reader has read all messages before the head that it last loaded.
@@ -52,7 +52,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 }
             }
             for behind in 0..slots {
-                let spot = first.nth_after(behind);
+                let spot = first.slot_after(behind);
                 // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
                 if !by_head && spot.stamp().load(edge::SLOT_SEE) != published_stamp(spot.pos) {
                     progress.reader.postpone_head_read(spot.pos);

@@ -38,14 +38,14 @@ pub trait PinnableLane: LaneMemory {
         PINS_PER_READER as u32
     }
 
-    /// Returns the word of pin number `pin` of announced reader number `reader`. `pin` must be less
-    /// than [`Self::pin_count`].
+    /// Returns the word of pin number `pin` of reader `reader`, which has announced that it pins
+    /// slots. `pin` must be less than [`Self::pin_count`].
     fn pin_word(&self, reader: u32, pin: u32) -> &Self::Word;
 
-    /// Returns the word with the [`PinLimit`] of announced reader number `reader`.
+    /// Returns the word with the [`PinLimit`] of reader `reader`, which has announced its pins.
     fn pin_limit_word(&self, reader: u32) -> &Self::Word;
 
-    /// Returns [`is_held`](crate::protocol::owner::is_held) of the place of reader `reader`.
+    /// Returns true if a process [holds](crate::protocol::owner::is_held) reader slot `reader`.
     fn is_reader_held(&self, reader: u32) -> bool;
 
     /// Prefetches the part of slot `index` into which a message of `bytes` bytes will be written.
@@ -167,8 +167,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     }
 
     /// Ignores the pins of reader `reader` in the slot of the current position if the reader is
-    /// dead, and a process, which may be stopped, holds its place. Otherwise returns false. Must be
-    /// called after [`Self::claim_slot`] has found a pin of that reader.
+    /// dead, and another process, which may be stopped, holds its reader slot. Otherwise returns
+    /// false. Must be called after [`Self::claim_slot`] has found a pin of that reader.
     pub fn ignore_held_reader(&mut self, reader: u32) -> bool {
         let is_held = self.memory.is_reader_held(reader);
         // WHY no pin of the next reader in the place is ignored: it finds the stamp of this slot
@@ -269,7 +269,7 @@ pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
     (number, start + memory.capacity())
 }
 
-/// Returns where an extent (file of slots) ends that the writer has left: the position after the
+/// Returns the end of an extent (file of slots) that the writer has left: the position after the
 /// last one that was published in it, and the message number after that of its last message.
 /// `number` is that of the extent's first message; `None` if its slots contain no numbers, because
 /// positions are the numbers.
@@ -326,7 +326,7 @@ pub struct CopyOptions {
     pub latest: bool,
     /// True if messages vary in length. Then only as many bytes are copied as the message has.
     pub sized: bool,
-    /// The number of the announced reader, and the number of its pin for copies. A writer
+    /// The index of the reader, and the number of the pin that it uses for copies. A writer
     /// overwrites a slot with that pin only if it has no other choice. `None` for a reader that may
     /// not write to the file, and so cannot pin slots.
     pub pin: Option<(u32, u32)>,
@@ -335,7 +335,7 @@ pub struct CopyOptions {
 /// A pin by which a reader borrows a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReaderPin {
-    /// Index of the announced reader.
+    /// Index of the reader, which has announced that it pins slots.
     pub reader: u32,
     /// Number of the pin.
     pub pin: u32,

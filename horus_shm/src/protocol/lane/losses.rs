@@ -19,7 +19,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Skips the rest of this reader's extent (file of slots), for a call that wants only the
     /// newest message. The extent ends at position `end`; the first message of the next extent has
     /// the number `number`.
-    pub fn skip_to_end(&mut self, end: u64, number: u64) {
+    pub fn skip_to_extent_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
             self.count_missed_before(number, Jump { start, head });

@@ -21,7 +21,7 @@ const EMPTY_POLLS_PER_CHECK: u64 = 256;
 /// in millions of messages a second: 50 → 53; if the slots are mapped writable, 124 → 132; on cores
 /// that share no cache 11 → 13 and 18 → 25. 256 messages gain no more.
 const RUN_MESSAGES_MIN: u64 = 64;
-/// Lower limit of that number in a lane with fewer than 128 slots.
+/// The value of [`run_messages_min`] in the shortest lanes, those with fewer than 32 slots.
 const SHORT_RUN_MESSAGES_MIN: u64 = 16;
 
 /// Returns the minimum number of messages between two loads of the head, in a lane of `capacity`

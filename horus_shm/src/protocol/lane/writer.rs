@@ -38,12 +38,12 @@ pub struct LaneWriter<M> {
     /// Bit mask of the readers whose pins in the slot of the next position are ignored.
     pub(super) ignored: u64,
     /// For each reader slot, the reader for which the writer has stopped waiting.
-    pub(super) given_up: Box<[GivenUp]>,
+    pub(super) given_up: Box<[GivenUpReader]>,
 }
 
 /// A reader for which a writer has stopped waiting. The default value stands for none.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct GivenUp {
+pub(super) struct GivenUpReader {
     /// The value of the reader's cursor: when it changes, the reader has read.
     cursor: u64,
     /// The reader itself, as [`LaneMemory::reader_id`] returns it. WHY: another reader may have the
@@ -51,7 +51,7 @@ pub(super) struct GivenUp {
     reader: ReaderId,
 }
 
-impl GivenUp {
+impl GivenUpReader {
     /// Returns true if this is the reader in slot `reader` of `memory`, with the cursor `cursor`.
     /// The caller must have loaded the cursor with [`edge::CURSOR_SEE`].
     fn is<M: LaneMemory>(self, memory: &M, reader: u32, cursor: u64) -> bool {
@@ -75,7 +75,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let last_ticks = 0;
         let (skips, ignored) = (0, 0);
-        let given_up = vec![GivenUp::default(); readers].into();
+        let given_up = vec![GivenUpReader::default(); readers].into();
         Self {
             memory,
             mask,
@@ -205,7 +205,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let memory = &self.memory;
         for (reader, given_up) in (0..).zip(&mut self.given_up) {
             if gated >> reader & 1 == 0 {
-                *given_up = GivenUp::default();
+                *given_up = GivenUpReader::default();
                 continue;
             }
             // ORDERING(cursor): pairs with the store in `LaneReader::advance_to`.
@@ -213,7 +213,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             if given_up.is(memory, reader, cursor) {
                 continue;
             }
-            *given_up = GivenUp::default();
+            *given_up = GivenUpReader::default();
             if cursor != 0 && memory.is_read_by(reader) {
                 least = least.min(cursor - 1);
             }
@@ -229,7 +229,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Returns the indices of the readers whose bits are set in `gated`, each with the reader for
     /// which this writer has stopped waiting in that slot. WHY bits above the number of readers are
     /// ignored: another process may set any bit.
-    fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, GivenUp)> + use<'_, M> {
+    fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, GivenUpReader)> + use<'_, M> {
         let readers = (0..).zip(self.given_up.iter().copied());
         readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
     }
@@ -315,7 +315,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// `cursor`, that is, until it reads again. `reader` is that reader, or the process that holds
     /// the slot of the dead reader.
     pub fn stop_waiting_for(&mut self, index: u32, cursor: u64, reader: ReaderId) {
-        self.given_up[index as usize] = GivenUp { cursor, reader };
+        self.given_up[index as usize] = GivenUpReader { cursor, reader };
     }
 
     /// Returns the position of the next write. It equals the number of positions written so far.

@@ -169,7 +169,7 @@ impl RawConsumer {
                 if head <= next.base.position || followed.reader.has_reached(end.position) {
                     break;
                 }
-                followed.reader.skip_to_end(end.position, end.number);
+                followed.reader.skip_to_extent_end(end.position, end.number);
                 if self.follow_extents(at, newest).is_err() {
                     break;
                 }
