@@ -334,7 +334,7 @@ impl PyActors {
     /// dropped. Raises the error that made the run fail, if there is one. Other groups end with
     /// their scheduler. Does nothing in a child process that inherited the group through `fork`.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.end(py, true)
+        self.end_own_scheduler(py, true)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -344,7 +344,7 @@ impl PyActors {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let is_error = !exception.iter().all(|part| part.is_none());
-        exit_with_block(py, exception, self.end(py, !is_error))
+        exit_with_block(py, exception, self.end_own_scheduler(py, !is_error))
     }
 
     fn __repr__(&self) -> String {
@@ -356,7 +356,7 @@ impl PyActors {
 impl PyActors {
     /// Ends a group that has a scheduler of its own. Raises the failure of an actor only if `check`
     /// is true.
-    fn end(&self, py: Python<'_>, check: bool) -> PyResult<()> {
+    fn end_own_scheduler(&self, py: Python<'_>, check: bool) -> PyResult<()> {
         match &self.own {
             Some(scheduler) => scheduler.get().end_block(py, check),
             None => Ok(()),

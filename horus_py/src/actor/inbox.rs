@@ -100,8 +100,9 @@ fn in_set_error() -> PyErr {
 
 #[pymethods]
 impl PyInbox {
-    /// The next message, oldest first, or `None` if there is none: right now, or within `timeout`
-    /// seconds. Raises `DisconnectedError` after the last one, once the group has ended.
+    /// Returns the oldest message. If there is none, waits at most `timeout` seconds for one;
+    /// without a `timeout`, does not wait. Returns `None` if no message came. Raises
+    /// `DisconnectedError` after the last message, once the group has ended.
     #[pyo3(signature = (timeout = None))]
     fn recv<'py>(
         &self,
@@ -235,7 +236,7 @@ impl PyInbox {
         let _ = self.with_inbox(py, Inbox::stop_polling);
     }
 
-    /// Does nothing: an inbox has no question.
+    /// Does nothing, because a wait for a message has no question that could be cancelled.
     #[staticmethod]
     fn _cancel() {}
 }

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// A question to an actor or inbox, with the means to answer it, once and from any thread.
 ///
-/// If it is dropped without an answer, the one who asked gets `NoAnswerError`.
+/// If it is dropped without an answer, the code that asked gets `NoAnswerError`.
 #[pyclass(frozen, name = "Question", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyQuestion {
@@ -51,8 +51,8 @@ impl PyQuestion {
 #[pymethods]
 impl PyQuestion {
     /// Shows the message to the garbage collector. WHY no `__clear__`: a question never gets
-    /// another message, so something else in a cycle was changed to close it, and that can be
-    /// cleared.
+    /// another message. A reference cycle through it was therefore closed by a change of another
+    /// object, which can be cleared.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.message)
     }

@@ -57,8 +57,8 @@ pub(crate) fn count_fields_of(message: &str, field: &str) -> &'static [&'static 
         .map_or(&[], |counted| counted.2)
 }
 
-/// Returns, for tests, all arrays of messages that do not use all of their elements: the name of
-/// the message, the name of the array, and the fields that count the used elements.
+/// Returns the whole table, for tests: for each counted array, the name of the message, the name of
+/// the array, and the fields that count the used elements.
 #[pyfunction]
 pub(crate) fn _counted_arrays() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
     let each = |counted: &CountedArrays| {

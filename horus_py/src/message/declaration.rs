@@ -107,7 +107,7 @@ fn declared_schema(
     let name = leak_text(name);
     let bytes = default.len();
     let table = Vec::leak(table);
-    check_text(name, bytes, table)?;
+    check_schema_limits(name, bytes, table)?;
     let schema = catch_unwind(AssertUnwindSafe(|| {
         Schema::checked(name, bytes, align, table)
     }));
@@ -119,8 +119,9 @@ fn declared_schema(
     Ok((schema, default))
 }
 
-/// Checks what [`Schema::checked`] would refuse with a panic, whose text Rust prints.
-fn check_text(name: &'static str, size: usize, fields: &'static [Field]) -> PyResult<()> {
+/// Returns an error for texts and nestings that [`Schema::checked`] would refuse with a panic. WHY
+/// not that panic: Rust prints its text.
+fn check_schema_limits(name: &'static str, size: usize, fields: &'static [Field]) -> PyResult<()> {
     let refuse = |text: String| Err(PyTypeError::new_err(text));
     if !name.is_ascii() {
         return refuse(format!("{name}: the name is not ASCII, as C needs it"));
@@ -156,8 +157,8 @@ fn check_text(name: &'static str, size: usize, fields: &'static [Field]) -> PyRe
     Ok(())
 }
 
-/// Makes the type of a message that consists of the fields of `schema` and of a tail. A tail has
-/// any number of numbers, and the field `count` holds how many.
+/// Makes the type of a message that consists of the fields of `schema` and of a tail. The tail is a
+/// list of numbers, whose length is in the field `count`.
 fn declared_tail(
     schema: Schema,
     (tail, number): (&str, &str),

@@ -270,7 +270,8 @@ unsafe fn fill_buffer(
     unsafe { ffi::PyBuffer_FillInfo(view, exporter.as_ptr(), data, bytes, is_read_only, flags) }
 }
 
-/// Exports the bytes of a message by the buffer protocol, whether or not its class does.
+/// Exports the bytes of a message by the buffer protocol, even if the class of the message does not
+/// support that protocol.
 #[pyclass(frozen)]
 pub(crate) struct ByteExporter(pub(crate) Py<PyAny>);
 

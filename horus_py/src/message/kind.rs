@@ -32,8 +32,8 @@ pub(crate) struct MessageKind {
     /// copy of them.
     pub(crate) default: Box<[u8]>,
     pub(crate) fields: Box<[Field]>,
-    /// The parts of a message that `==` compares, in the order of their offsets. Each part has a
-    /// type, as which it is compared.
+    /// The parts of a message that `==` compares, in the order of their offsets. Each part is
+    /// compared in its own way, for example as floats.
     pub(crate) byte_runs: Box<[ByteRun]>,
     /// The offset of the field `timestamp_ns` in bytes; `None` if the message has no such field.
     timestamp_offset: Option<usize>,
@@ -73,7 +73,7 @@ impl Field {
     }
 }
 
-/// A part of a message's bytes that `==` compares as one type.
+/// A part of a message's bytes that `==` compares in a single way, for example as floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ByteRun {
     pub(crate) comparison: Comparison,
@@ -81,8 +81,8 @@ pub(crate) struct ByteRun {
     pub(crate) bytes: usize,
 }
 
-/// The type as which a part of a message is compared. As floats, −0 equals 0, and NaN equals
-/// nothing.
+/// The way in which a part of a message is compared: byte by byte, or as floats. As floats, −0
+/// equals 0, and NaN equals nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Bytes,
@@ -265,7 +265,7 @@ pub(crate) struct KindTable {
     by_class: HashMap<usize, &'static MessageKind>,
     /// The kinds, each with the memory address of its schema as the key.
     by_schema: HashMap<usize, &'static MessageKind>,
-    /// The first kind with each hash.
+    /// For each schema hash, the kind that was the first to be registered with it.
     by_hash: HashMap<u128, &'static MessageKind>,
 }
 

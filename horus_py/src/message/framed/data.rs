@@ -85,8 +85,8 @@ pub(crate) fn data_bytes(object: &Bound<'_, PyAny>) -> usize {
 ///
 /// `ValueError` if the message was on loan, and is not any longer.
 ///
-/// WHY: the publisher draws its next messages into the same slot, and after its end another process
-/// does. The message would turn into these.
+/// WHY: the publisher writes its next messages into the same slot, and another process may do so
+/// after the publisher's end. This message would then show the data of those messages.
 #[inline]
 fn check_data_is_there(object: &Bound<'_, PyAny>) -> PyResult<()> {
     match ended_loan_of(object) {
@@ -291,8 +291,8 @@ pub(super) fn grown_buffer(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<
 /// Replaces the data of a message by `bytes`. They may have a different length, unless the message
 /// is on loan. `grown` is the result of [`grown_buffer`] for this length.
 ///
-/// Arrays that were made from the old data keep their length. They show the new data, unless these
-/// did not fit into the memory; then they continue to use the old memory.
+/// Arrays that were made from the old data keep their length. They show the new data, unless the
+/// new data did not fit into the memory; then the arrays continue to use the old memory.
 pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8], grown: Option<Buffer>) {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_location_mut(object) };

@@ -105,7 +105,7 @@ fn no_buffer_error(kind: &MessageKind, data: &Bound<'_, PyAny>, error: PyErr) ->
     ))
 }
 
-/// Makes a message with the header fields of a draft. Its tail are the bytes `numbers`.
+/// Makes a message with the header fields of a draft. Its tail consists of the bytes `numbers`.
 fn message_with_tail<'py>(
     draft: &Bound<'py, PyAny>,
     kind: &'static MessageKind,

@@ -33,7 +33,8 @@ pub(crate) struct OwnBuffers {
 }
 
 impl OwnBuffers {
-    /// Returns the number of bytes from `address`, which lies in the current buffer, to its end.
+    /// Returns the number of bytes from `address`, which lies in the current buffer, to the end of
+    /// that buffer.
     pub(super) fn room_from(&self, address: *const u8) -> usize {
         self.current.as_ref().as_ptr_range().end.addr() - address.addr()
     }
