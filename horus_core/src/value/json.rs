@@ -57,13 +57,15 @@ const NON_OBJECT_VALUE_KEY: &str = "value";
 /// a number. No other value that JSON can express is in the list.
 const JSON_TYPE: &str = "json";
 
-/// The path of a field of the outermost object whose name is empty. No escaped name begins so.
+/// The path of the field with an empty name in the outermost object. No escaped name begins with
+/// this text.
 const EMPTY_NAME: &str = r"\e";
 
 /// Maximum total length of the paths in the list of types: this many bytes for each byte of the
 /// value.
 const PATH_BYTES_PER_BYTE: usize = 16;
-/// Total length of paths that any value may have, however small it is.
+/// Total length in bytes of the paths in the list of types that is always permitted, however small
+/// the value is.
 const PATH_BYTES_MIN: usize = 64 * 1024;
 
 const BYTES_TYPE: &str = "bytes";
@@ -104,7 +106,7 @@ pub struct TypesTooLong {
 
 /// Converts a value to one that JSON can express: a map with distinct texts as keys, whose values
 /// are nil, booleans, integers, finite floats, texts, arrays and such maps. The key [`TYPES_KEY`]
-/// lists the original types, by which [`from_json`] restores the value.
+/// lists the original types, so that [`from_json`] can restore the value.
 ///
 /// The memory is proportional to the size of the value, and the recursion is as deep as its
 /// nesting.
@@ -115,29 +117,29 @@ pub struct TypesTooLong {
 /// as many bytes as the value: its texts and bytes, and 8 bytes for each value in it.
 pub fn to_json(value: &Value) -> Result<Value, TypesTooLong> {
     let bytes_max = content_bytes(value).saturating_mul(PATH_BYTES_PER_BYTE);
-    let mut types = TypeNotes {
+    let mut writer = JsonWriter {
         path_bytes_max: bytes_max.max(PATH_BYTES_MIN),
-        ..TypeNotes::default()
+        ..JsonWriter::default()
     };
     let is_object = object_pairs(value)
         .is_some_and(|pairs| pairs.iter().all(|(key, _)| key.as_str() != Some(TYPES_KEY)));
     let mut pairs = if is_object {
-        match types.convert(value) {
+        match writer.convert(value) {
             Value::Map(pairs) => pairs,
             other => vec![(NON_OBJECT_VALUE_KEY.into(), other)],
         }
     } else {
-        types.note_type(JSON_TYPE);
-        let converted = types.convert(value);
+        writer.store_type(JSON_TYPE);
+        let converted = writer.convert(value);
         vec![(NON_OBJECT_VALUE_KEY.into(), converted)]
     };
-    if types.path_bytes > types.path_bytes_max {
+    if writer.path_bytes > writer.path_bytes_max {
         return Err(TypesTooLong {
-            bytes_max: types.path_bytes_max,
+            bytes_max: writer.path_bytes_max,
         });
     }
-    if !types.found.is_empty() {
-        pairs.push((TYPES_KEY.into(), Value::Map(types.found)));
+    if !writer.found.is_empty() {
+        pairs.push((TYPES_KEY.into(), Value::Map(writer.found)));
     }
     Ok(Value::Map(pairs))
 }
@@ -171,21 +173,21 @@ fn object_pairs(value: &Value) -> Option<&[(Value, Value)]> {
     pairs.iter().all(is_name).then_some(pairs)
 }
 
-/// The types of values that JSON cannot express, collected while a value is converted to JSON.
+/// Converts a value to JSON, and collects the types of those parts that JSON cannot express.
 #[derive(Default)]
-struct TypeNotes {
+struct JsonWriter {
     found: Vec<(Value, Value)>,
     /// The path of the value that is being converted.
     path: String,
-    /// Total length of all paths for which a type was noted, in bytes.
+    /// Total length of all paths for which a type was stored, in bytes.
     path_bytes: usize,
     path_bytes_max: usize,
 }
 
-impl TypeNotes {
+impl JsonWriter {
     /// Stores the type of the value at the current path. Replaces an earlier type for the same
     /// path. Stores nothing more once the paths are too long.
-    fn note_type(&mut self, kind: impl Into<String>) {
+    fn store_type(&mut self, kind: impl Into<String>) {
         self.path_bytes = self.path_bytes.saturating_add(self.path.len());
         if self.path_bytes > self.path_bytes_max {
             return;
@@ -200,19 +202,19 @@ impl TypeNotes {
     fn convert(&mut self, value: &Value) -> Value {
         match value {
             Value::Float(number) if !number.is_finite() => {
-                self.note_type(DType::F64.name());
+                self.store_type(DType::F64.name());
                 element_to_json(DType::F64, &number.to_le_bytes())
             }
             Value::Bytes(bytes) => {
-                self.note_type(BYTES_TYPE);
+                self.store_type(BYTES_TYPE);
                 base64::encode(bytes).into()
             }
             Value::Ext(number, bytes) => {
-                self.note_type(format!("ext({number})"));
+                self.store_type(format!("ext({number})"));
                 base64::encode(bytes).into()
             }
             Value::Typed(array) => {
-                self.note_type(array_type_name(array));
+                self.store_type(array_type_name(array));
                 let elements = array.bytes().chunks_exact(array.dtype().size());
                 let elements = elements.map(|bytes| element_to_json(array.dtype(), bytes));
                 Value::Array(elements.collect())
@@ -246,7 +248,7 @@ impl TypeNotes {
     }
 
     fn convert_pairs(&mut self, pairs: &[(Value, Value)]) -> Value {
-        self.note_type(MAP_TYPE);
+        self.store_type(MAP_TYPE);
         let mut converted = Vec::with_capacity(pairs.len());
         for (index, (key, value)) in pairs.iter().enumerate() {
             let pair = |this: &mut Self| {
@@ -302,8 +304,8 @@ fn field_step(path: &str, name: &str) -> String {
 /// Converts an object that [`to_json`] returned back to the original value. Other objects are
 /// accepted, too, if they have no list of types, or if their values have the listed types.
 ///
-/// The time and the memory are proportional to the size of the object, except for a logarithm of
-/// the number of types in the time; the recursion is as deep as the nesting.
+/// The memory is proportional to the size of the object, and the time to this size multiplied by
+/// the logarithm of the number of listed types. The recursion is as deep as the nesting.
 ///
 /// # Errors
 ///
@@ -331,11 +333,11 @@ pub fn from_json(json: &Value) -> Result<Value, JsonError> {
         let value = value.ok_or_else(|| JsonError::new(NON_OBJECT_VALUE_KEY, "there"))?;
         let types = rename_older_paths(types, value.as_map().unwrap_or_default());
         let mut reader = JsonReader::new(types);
-        return reader.read(value, reader.all());
+        return reader.read(value, reader.full_range());
     }
     let mut reader = JsonReader::new(rename_older_paths(types, pairs));
     let is_data = |(key, _): &&(Value, Value)| key.as_str() != Some(TYPES_KEY);
-    reader.read_object(pairs.iter().filter(is_data), reader.all())
+    reader.read_object(pairs.iter().filter(is_data), reader.full_range())
 }
 
 /// The listed types by their paths.
@@ -364,7 +366,7 @@ fn rename_older_paths<'a>(types: Types<'a>, fields: &[(Value, Value)]) -> Types<
     renamed.collect()
 }
 
-/// Reads a JSON value by the list of types.
+/// Converts JSON back to values, as the list of types says.
 struct JsonReader<'a> {
     /// The listed types and their paths, in the order of the paths.
     ///
@@ -387,7 +389,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Returns the range of all entries of `self.types`.
-    const fn all(&self) -> Range<usize> {
+    const fn full_range(&self) -> Range<usize> {
         0..self.types.len()
     }
 
@@ -475,8 +477,8 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-/// Converts `json` back to a value of the listed type `kind`, which JSON cannot express. Returns
-/// `None` if `json` does not have the form of this type.
+/// Converts `json` back to a value of the type `kind` from the list of types. Returns `None` if
+/// `json` does not have the form of this type.
 fn read_typed(kind: &str, json: &Value) -> Option<Value> {
     if kind == BYTES_TYPE {
         return Some(Value::Bytes(base64::decode(json.as_str()?)?));

@@ -277,7 +277,8 @@ pub(super) fn write_header<'a>(
     &header[..2 + 4 * shape.len()]
 }
 
-/// Returns the number of bytes that the elements of an array with this type and shape take.
+/// Returns the number of bytes that the elements of an array with this type and shape take. Returns
+/// an error if the shape has too many dimensions, or too many elements for the memory of a program.
 pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArrayError> {
     if shape.len() > TYPED_DIMENSIONS_MAX {
         return Err(TypedArrayError::Dimensions { found: shape.len() });

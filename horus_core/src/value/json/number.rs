@@ -124,11 +124,12 @@ fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-/// Converts a number to single precision: to itself, or to the neighbour whose last bit is 1.
+/// Converts a number to single precision. If it lies between two single-precision numbers, returns
+/// the one whose last bit is 1.
 ///
-/// WHY not to the nearest one: this may be the middle between two numbers of half precision
-/// although `number` is not, and the second rounding would then go the wrong way. A number whose
-/// last bit is 1 is never such a middle.
+/// WHY not the nearest one: the caller rounds the result once more, to 16 bits. The nearest one may
+/// be exactly in the middle between two 16-bit numbers although `number` is not, and the second
+/// rounding would then go the wrong way. A number whose last bit is 1 is never such a middle.
 fn round_to_odd(number: f64) -> f32 {
     let nearest = f64_to_f32(number);
     let error = f64::from(nearest).abs() - number.abs();
