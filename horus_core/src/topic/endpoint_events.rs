@@ -37,8 +37,9 @@ pub enum EndpointChange {
     /// The process of the endpoint ended without closing the endpoint.
     Died,
     /// The endpoint was closed, or its process ended without closing it. Which one is no longer
-    /// known, because the places of too many endpoints that died were taken over since the last
-    /// check: a topic remembers the last eleven of its publishers, and of its subscribers.
+    /// known, because the places of too many dead endpoints were taken over since the last check: a
+    /// topic file remembers only the last eleven deaths of publishers, and the last eleven of
+    /// subscribers.
     Gone,
 }
 
@@ -82,7 +83,7 @@ pub struct EndpointEvents {
     files: TopicFiles,
     /// The kind of endpoints that are watched: publishers or subscribers.
     kind: EndpointKind,
-    /// The description of the endpoint for which the others are watched.
+    /// The match settings of the endpoint for which the others are watched.
     own: MatchSettings,
     known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,

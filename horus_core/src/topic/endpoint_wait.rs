@@ -62,7 +62,7 @@ impl WantedEndpoints {
                 return Ok(found);
             }
             let segment = files.newest();
-            self.check_possible(segment)?;
+            self.check_count_possible(segment)?;
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(EndpointWaitError::Timeout {
@@ -89,7 +89,7 @@ impl WantedEndpoints {
     }
 
     /// Returns an error if the topic cannot have as many endpoints as are wanted.
-    fn check_possible(self, segment: &Segment) -> Result<(), EndpointWaitError> {
+    fn check_count_possible(self, segment: &Segment) -> Result<(), EndpointWaitError> {
         let limit = match self.kind {
             EndpointKind::Publisher => segment.shape().lane_limit(),
             EndpointKind::Subscriber => segment.shape().reader_limit(),

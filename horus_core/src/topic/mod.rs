@@ -169,9 +169,9 @@ impl<T: Payload> Topic<T> {
         wanted.wait(self.files(), timeout)
     }
 
-    /// Returns the topic's files that the two endpoints of this handle know. WHY the files of both
-    /// endpoints: a wait does not count this handle's own endpoint, and has to find it in one of
-    /// the files.
+    /// Returns the files of the topic that the two endpoints of this handle use. WHY the files of
+    /// both endpoints: a wait does not count this handle's own endpoint, and has to find it in one
+    /// of the files.
     fn files(&self) -> TopicFiles {
         let files = self.publisher.raw().topic_files();
         files.merged_with(&self.subscriber.raw().topic_files())

@@ -117,8 +117,8 @@ impl OpenSettings {
     }
 }
 
-/// Returns the type of the messages that the topic of `segment` carries now, with the length of the
-/// slots with which a publisher of this type begins.
+/// Returns the type of the messages that the topic of `segment` carries now. If messages vary in
+/// length, its `bytes` is the length of the slots with which a new publisher begins.
 fn type_of_topic(segment: &Segment) -> TypeInfo {
     let mut info = segment.present_type();
     if info.sized {

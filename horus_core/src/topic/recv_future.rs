@@ -36,12 +36,12 @@ impl<T: Payload> Subscriber<T> {
     /// the message comes.
     ///
     /// Dropping the future loses nothing: the message is only taken when the future is ready. The
-    /// first task that has to wait starts a thread that wakes tasks; a process has at most one such
-    /// thread.
+    /// first task that has to wait starts a thread that wakes tasks. A process has one such thread
+    /// for up to 127 waiting tasks, and at most 32 of these threads.
     ///
     /// # Errors
     ///
-    /// The future returns the error of [`Self::check`] if there is no message and that finds one.
+    /// If there is no message, and [`Self::check`] returns an error, the future returns that error.
     /// After [`RecvError::Forked`] or [`RecvError::RegionLost`] no message can come. After
     /// [`RecvError::NamespaceRemoved`], which is permanent too, messages come only from publishers
     /// that have the topic open already: open the namespace and the topic again. After any other

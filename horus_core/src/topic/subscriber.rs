@@ -363,16 +363,16 @@ impl<T: Payload> Subscriber<T> {
         Backend::from_files(&self.raw().topic_files())
     }
 
-    /// Makes this subscriber receive again from `publisher`, which is the other end of its topic
-    /// handle.
+    /// Makes this subscriber receive again from `publisher`, which is the other endpoint of the
+    /// same [`Topic`](super::Topic) handle.
     pub(super) fn include_own_publisher(&mut self, publisher: &Publisher<T>) {
         // WHY it cannot fail: its lanes were read before, so their memory is already mapped.
         let included = self.reader.include_publisher(publisher.raw().progress());
         debug_assert!(included.is_ok(), "{included:?}");
     }
 
-    /// Makes this subscriber receive nothing from `publisher`, which is the other end of its topic
-    /// handle.
+    /// Makes this subscriber receive nothing from `publisher`, which is the other endpoint of the
+    /// same [`Topic`](super::Topic) handle.
     pub(super) fn ignore_own_publisher(&mut self, publisher: &Publisher<T>) {
         self.reader.ignore_publisher(publisher.raw().progress());
     }

@@ -1,9 +1,9 @@
-//! Finds the fields of a message with times, by which the newest message of several publishers is
-//! found.
+//! Finds the time fields of a message. They decide which message of several publishers is the
+//! newest.
 
 use crate::message::clocks_now_ns;
 
-/// The name of the field by which the ages of messages are compared, unless they have the field
+/// The name of the field with the time by which messages are ordered, unless they have the field
 /// `monotonic_ns`.
 const TIMESTAMP_FIELD: &str = "timestamp_ns";
 

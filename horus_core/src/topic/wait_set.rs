@@ -201,9 +201,9 @@ struct Deadline {
 }
 
 impl Deadline {
-    /// Checks whether the topic had a message since the last check. If the allowed time has passed
-    /// without one, since the last message or since the last report, reports and returns the time
-    /// since the last message. Otherwise returns `None`.
+    /// Checks whether the topic had a message since the last check. Returns the time since the last
+    /// message if the deadline was missed: if the topic was silent for the allowed time, and again
+    /// after each further such time. Otherwise returns `None`.
     fn check_silence(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
         let arrivals = watch.publication_count();
         if arrivals != self.arrivals {
@@ -350,8 +350,8 @@ impl WaitSet {
         self.len() < before
     }
 
-    /// Removes the topics whose memory is lost. They would always be ready.
-    pub(crate) fn remove_lost(&mut self) {
+    /// Removes the topics whose memory is lost, because they would always be ready.
+    pub(crate) fn remove_lost_topics(&mut self) {
         while let Some(at) = self.watches.iter().position(Watch::is_lost) {
             self.topics.remove(at);
             self.watches.remove(at);

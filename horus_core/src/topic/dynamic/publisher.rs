@@ -97,7 +97,7 @@ impl DynamicPublisher {
     /// Does a part of a wait that the caller divides, for example to look at signals between the
     /// parts: waits up to `timeout` for a free slot, and publishes the message, as
     /// [`Self::send_bytes_timeout`] does. A [`SendError::Full`] does not count as a refused send.
-    /// If the whole wait ends with it, call [`Self::count_refused_send`] once. Blocks.
+    /// If the whole wait ends with this error, call [`Self::count_refused_send`] once. Blocks.
     ///
     /// # Errors
     ///
@@ -112,9 +112,9 @@ impl DynamicPublisher {
             .send_bytes_part(WaitPolicy::with_timeout(timeout), message)
     }
 
-    /// Counts a send or loan that was refused because the topic is full. Only for calls that wait
-    /// in parts, with [`Self::send_bytes_part`] or [`Self::wait_for_slot_part`]: all others count
-    /// themselves.
+    /// Counts a send or loan that was refused because the topic is full. Only for callers that wait
+    /// in parts, with [`Self::send_bytes_part`] or [`Self::wait_for_slot_part`]: all other calls
+    /// count their refusals themselves.
     pub fn count_refused_send(&self) {
         self.raw.count_refused_send();
     }
@@ -189,8 +189,8 @@ impl DynamicPublisher {
             .loan_until(WaitPolicy::with_timeout(timeout), bytes as u64)
     }
 
-    /// Waits up to `timeout` until [`Self::loan`] can lend a slot of at least `bytes` bytes, as a
-    /// part of a wait that the caller divides. A [`LoanError::Full`] is counted as the
+    /// Does a part of a wait that the caller divides: waits up to `timeout` until [`Self::loan`]
+    /// can lend a slot of at least `bytes` bytes. A [`LoanError::Full`] is counted as the
     /// [`SendError::Full`] of [`Self::send_bytes_part`]. Blocks.
     ///
     /// # Errors

@@ -341,8 +341,8 @@ impl DynamicSubscriber {
         self.decoder.raw.ignore_publisher(publisher.progress());
     }
 
-    /// Receives from the lane of `publisher` again after [`Self::ignore`]: what is sent in it after
-    /// this call. Does nothing if `publisher` is not ignored.
+    /// Receives from the lane of `publisher` again after [`Self::ignore`], beginning with messages
+    /// that are sent after this call. Does nothing if `publisher` is not ignored.
     ///
     /// # Errors
     ///

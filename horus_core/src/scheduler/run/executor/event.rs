@@ -111,7 +111,7 @@ pub(crate) fn run_event_node(
             let (_, after) = runner.run_turn(clock, due_ns, now_ns);
             // WHY after a tick: it has shown the error to the node.
             if runner.tick_count() != ticks {
-                wake.remove_lost();
+                wake.remove_lost_topics();
             }
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
             let is_in_vain = runner.tick_count() == ticks || has_unreadable_message(wake.watches());
