@@ -18,7 +18,7 @@ pub fn write(bytes: &[u8]) {
     // SAFETY: both sets are valid for the call.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut previous) };
     if write_all(bytes) == Err(libc::EPIPE) && !was_pending {
-        take_pending(&set);
+        remove_pending_signal(&set);
     }
     // SAFETY: the set is valid for the call, and a null pointer means that none is wanted.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const previous, null_mut()) };
@@ -102,7 +102,7 @@ fn is_pending() -> bool {
 }
 
 /// Removes the pending signal in `set`, if there is one.
-fn take_pending(set: &sigset_t) {
+fn remove_pending_signal(set: &sigset_t) {
     let now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

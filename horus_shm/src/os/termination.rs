@@ -187,12 +187,13 @@ extern "C" fn record_signal(signal: c_int) {
     }
 }
 
-/// Handles a signal that reaches [`record_signal`] while signals are not recorded, as `state`, a
-/// value of [`SIGNAL_STATE`], says. Sends the signal again if the previous action is to handle it.
-/// Returns false if the word has changed, so that the handler has to begin again.
+/// Handles a signal that reaches [`record_signal`] while signals are not recorded. `state` is the
+/// value of [`SIGNAL_STATE`] that says so. Sends the signal again if the previous action has to
+/// handle it. Returns false if [`SIGNAL_STATE`] has changed, so that [`record_signal`] has to begin
+/// again.
 ///
-/// WHY not always: a handler that the program has installed during the recording may call the one
-/// of this library. It has got the signal already, and would get it again and again.
+/// WHY not always: a handler that the program has installed during the recording may call
+/// [`record_signal`]. That handler has got the signal already, and would get it again and again.
 fn handle_late_signal(signal: c_int, state: u64) -> bool {
     let place = TERMINATION_SIGNALS.iter().position(|&one| one == signal);
     let previous = place.map(|place| &PREVIOUS_ACTIONS[place]);

@@ -114,7 +114,7 @@ pub trait LaneMemory {
 
     /// Adds `passed` to the counters in which reader `reader` publishes the messages that it did
     /// not receive. Only that reader calls this function.
-    fn note_passed(&self, _reader: u32, _passed: PassedCounts) {}
+    fn publish_passed_counts(&self, _reader: u32, _passed: PassedCounts) {}
 
     /// Copies a message into slot `index` while readers may read the slot.
     ///
@@ -373,8 +373,8 @@ pub struct ReaderId {
 }
 
 impl ReaderId {
-    /// Returns true if this, of a reader for which a writer stopped waiting, may be the reader
-    /// `now` that has the slot.
+    /// Returns true if `self`, a reader for which a writer has stopped waiting, may still be `now`,
+    /// the reader that has the slot.
     pub const fn is(self, now: Self) -> bool {
         self.owner == now.owner && self.detached <= now.detached
     }
@@ -441,7 +441,7 @@ impl LaneMemory for RawLane {
     }
 
     #[cold]
-    fn note_passed(&self, reader: u32, passed: PassedCounts) {
+    fn publish_passed_counts(&self, reader: u32, passed: PassedCounts) {
         let block = self.readers.block(reader);
         // Relaxed: counters, which only this reader writes.
         let add = |word: &AtomicU64, count| word.set(word.get().wrapping_add(count));

@@ -86,8 +86,8 @@ const fn held(owner: u64, me: u64) -> u64 {
     me | HELD_BIT | owner & ABANDONED_BIT
 }
 
-/// Makes the process `me`, which holds the slot, its reader, in which the dead reader's gate and
-/// cursors hold writers back as before. Returns false if a writer has abandoned the gate. `owner`
+/// Makes the process `me`, which holds the slot, the reader of the slot. The dead reader's gate and
+/// cursors continue to hold writers back. Returns false if a writer has abandoned the gate. `owner`
 /// is the word that was found.
 pub fn continue_gate<W: Word>(word: &W, owner: u64, me: u64) -> bool {
     // Relaxed: that no writer has abandoned the gate is the value of the word itself. A writer that
@@ -95,7 +95,7 @@ pub fn continue_gate<W: Word>(word: &W, owner: u64, me: u64) -> bool {
     owner & ABANDONED_BIT == 0 && word.compare_exchange_relaxed(held(owner, me), me)
 }
 
-/// Makes the process that holds the slot, and has cleared it, its reader.
+/// Makes the process that holds the slot, and has cleared it, the reader of the slot.
 pub fn own<W: Word>(word: &W) {
     // Relaxed: as in `continue_gate`. That it is a read-modify-write keeps the release of the
     // reader that left before.
@@ -119,8 +119,9 @@ pub fn abandon_gate<W: Word>(word: &W) -> Option<u64> {
 }
 
 /// Returns true if a process holds the reader slot with the owner word `word`. If the caller has
-/// loaded something before that a reader announced in the slot, with Acquire, that reader is dead
-/// or has left. WHY: a reader announces something only after it has removed [`HELD_BIT`].
+/// first loaded, with Acquire, something that a reader announced in the slot, then a result of true
+/// means that this reader is dead or has left. WHY: a reader announces something only after it has
+/// removed [`HELD_BIT`].
 pub fn is_held<W: Word>(word: &W) -> bool {
     // Relaxed: the fence in `LaneWriter::claim_unless_pinned`, which comes before the next write,
     // is the Acquire for the release in `hold`: the reader has read its last message.

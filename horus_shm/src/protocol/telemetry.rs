@@ -50,10 +50,10 @@ fn low_bits_ns(now: Duration) -> u64 {
     now.as_nanos() as u64 & TIME_MASK
 }
 
-/// Stores in a lane's block that the message at `pos` is published at the time `now`
-/// (CLOCK_MONOTONIC), from which readers compute its latency.
+/// Stores the time `now` (CLOCK_MONOTONIC) in a lane's block, as the time at which the message at
+/// `pos` is published. Readers compute the latency of the message from it.
 #[cold]
-pub(crate) fn note_published_message<W: Word>(
+pub(crate) fn record_publication_time<W: Word>(
     block: &LaneBlock<W>,
     pos: u64,
     now: impl FnOnce() -> Duration,
@@ -67,7 +67,7 @@ pub(crate) fn note_published_message<W: Word>(
 /// Adds the latency of the message at `pos` to a reader's histogram, unless the publisher has
 /// already replaced the sample of that message.
 #[cold]
-pub(crate) fn note_received_message<W: Word>(
+pub(crate) fn record_latency_of_message<W: Word>(
     block: &LaneBlock<W>,
     pos: u64,
     now: impl FnOnce() -> Duration,
@@ -193,11 +193,11 @@ mod tests {
         let lane = LaneBlock::<AtomicU64>::default();
         let reader = ReaderBlock::default();
         let at = |ns| move || Duration::from_nanos(ns);
-        note_received_message(&lane, 0, at(50), &reader);
-        note_published_message(&lane, MESSAGES_PER_SAMPLE, at(100));
-        note_received_message(&lane, 2 * MESSAGES_PER_SAMPLE, at(200), &reader);
+        record_latency_of_message(&lane, 0, at(50), &reader);
+        record_publication_time(&lane, MESSAGES_PER_SAMPLE, at(100));
+        record_latency_of_message(&lane, 2 * MESSAGES_PER_SAMPLE, at(200), &reader);
         assert_eq!(Latencies::of_reader(&reader).samples(), 0);
-        note_received_message(&lane, MESSAGES_PER_SAMPLE, at(200), &reader);
+        record_latency_of_message(&lane, MESSAGES_PER_SAMPLE, at(200), &reader);
         assert_eq!(
             Latencies::of_reader(&reader).percentile(1.0),
             Some(Duration::from_nanos(128))

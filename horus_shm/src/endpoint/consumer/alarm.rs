@@ -290,7 +290,7 @@ impl AlarmThread {
         let mut watches = AlarmWatches::default();
         let mut is_idle = false;
         loop {
-            match self.next(&mut watches, is_idle) {
+            match self.next_step(&mut watches, is_idle) {
                 AlarmThreadStep::Wake(wakers) => wakers.into_iter().for_each(wake_catching_panic),
                 AlarmThreadStep::Sleep(version) => {
                     is_idle = self.sleep(version, &watches).is_none();
@@ -301,7 +301,7 @@ impl AlarmThread {
         }
     }
 
-    fn next(&self, watches: &mut AlarmWatches, is_idle: bool) -> AlarmThreadStep {
+    fn next_step(&self, watches: &mut AlarmWatches, is_idle: bool) -> AlarmThreadStep {
         let mut state = self.lock();
         state.lent.clear();
         self.watches_dropped.notify_all();

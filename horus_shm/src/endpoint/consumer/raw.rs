@@ -299,7 +299,7 @@ impl RawConsumer {
         }
         // WHY again: the announcement may have gone to private zero pages.
         let seen_epoch = self.segment.check_usable()?;
-        self.note_epoch(seen_epoch);
+        self.store_seen_epoch(seen_epoch);
         Ok(())
     }
 
@@ -449,7 +449,7 @@ impl RawConsumer {
         let _uncancelled = NoCancelGuard::new();
         let checked = self.segment.check_health();
         match checked {
-            Ok(seen_epoch) => self.note_epoch(seen_epoch),
+            Ok(seen_epoch) => self.store_seen_epoch(seen_epoch),
             Err(UnusableReason::RegionLost) => self.progress.set_lost(),
             Err(UnusableReason::Forked) => {}
         }

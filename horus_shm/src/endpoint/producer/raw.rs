@@ -187,7 +187,7 @@ impl RawProducer {
         this.wake_after_publication();
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
         let seen_epoch = this.segment.check_usable()?;
-        this.note_epoch(seen_epoch);
+        this.store_seen_epoch(seen_epoch);
         Ok(this)
     }
 
@@ -195,7 +195,7 @@ impl RawProducer {
     /// producer usable. Calls check the producer again when the counter has changed. If its file
     /// has lost the topic's name, or readers of former files still have to move, stores a value
     /// that makes each call check.
-    fn note_epoch(&mut self, seen_epoch: u64) {
+    fn store_seen_epoch(&mut self, seen_epoch: u64) {
         self.seen_epoch = if self.segment.is_name_lost() || !self.awaited.is_empty() {
             fault::NO_EPOCH
         } else {
@@ -247,7 +247,7 @@ impl RawProducer {
         }
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
-            telemetry::note_published_message(self.writer.memory().block(), pos, monotonic_time);
+            telemetry::record_publication_time(self.writer.memory().block(), pos, monotonic_time);
             self.remove_obsolete_extents_if_due();
         }
         // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
@@ -318,7 +318,7 @@ impl RawProducer {
             UnusableReason::Forked => SendError::Forked { topic, message },
             UnusableReason::RegionLost => SendError::RegionLost { topic, message },
         })?;
-        self.note_epoch(seen_epoch);
+        self.store_seen_epoch(seen_epoch);
         Ok(())
     }
 

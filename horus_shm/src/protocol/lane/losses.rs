@@ -159,6 +159,6 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub(super) fn count_passed_positions(&mut self, passed: PassedCounts) {
         self.lost = self.lost.wrapping_add(passed.lost);
         self.skipped = self.skipped.wrapping_add(passed.skipped);
-        self.memory.note_passed(self.reader, passed);
+        self.memory.publish_passed_counts(self.reader, passed);
     }
 }

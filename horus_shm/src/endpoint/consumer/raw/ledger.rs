@@ -72,7 +72,7 @@ impl RawConsumer {
         let pos = position - 1;
         if telemetry::is_sampled(pos) {
             let block = self.lanes[lane].reader.memory().block();
-            telemetry::note_received_message(block, pos, monotonic_time, self.progress.block());
+            telemetry::record_latency_of_message(block, pos, monotonic_time, self.progress.block());
             self.publish_counters();
         }
     }

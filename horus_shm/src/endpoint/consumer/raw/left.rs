@@ -177,7 +177,7 @@ impl RawConsumer {
     }
 }
 
-/// Returns the place behind all messages of a lane.
+/// Returns the place behind the newest message of a lane.
 fn lane_end(segment: &Segment, lane: u32) -> Option<LaneStart> {
     let block = segment.lane_block(lane, Access::Read).ok()?;
     let (number, position) = lane::count_messages(block);

@@ -130,7 +130,7 @@ impl RawConsumer {
     /// reader usable. Calls check the reader again when the counter has changed. If the reader has
     /// to move to another file, or still reads former files, stores a value that makes each call
     /// check.
-    pub(super) fn note_epoch(&mut self, seen_epoch: u64) {
+    pub(super) fn store_seen_epoch(&mut self, seen_epoch: u64) {
         if self.segment.name_state() == NameState::NamespaceRemoved {
             self.progress.set_namespace_removed();
         }
@@ -263,7 +263,7 @@ impl RawConsumer {
     /// call checks it.
     pub(super) fn store_present_epoch(&mut self) {
         if let Ok(seen_epoch) = self.segment.check_health() {
-            self.note_epoch(seen_epoch);
+            self.store_seen_epoch(seen_epoch);
         }
     }
 

@@ -132,7 +132,7 @@ impl RawProducer {
     fn publish_slot(&mut self, bytes: u64) {
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
-            telemetry::note_published_message(self.writer.memory().block(), pos, monotonic_time);
+            telemetry::record_publication_time(self.writer.memory().block(), pos, monotonic_time);
         }
         self.writer.publish_claimed_slot(bytes);
         self.remove_obsolete_extents_if_due();
