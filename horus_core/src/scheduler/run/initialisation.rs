@@ -79,7 +79,8 @@ enum News<'a> {
     Over,
 }
 
-/// The nodes that are initialised, while others are not yet, except those of the main thread.
+/// The nodes that are already initialised, while others are still being initialised. Nodes of the
+/// main thread are not included.
 struct InitialisedNodes<'scope, 'env, 'a> {
     scope: &'scope Scope<'scope, 'env>,
     clock: &'scope Clock,

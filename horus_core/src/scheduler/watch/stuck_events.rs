@@ -29,7 +29,8 @@ impl StuckEvents {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// Notes that the present stuck tick has ended. Returns true if that has to be recorded.
+    /// Counts the present stuck tick as ended. Returns true if the end has to be recorded in the
+    /// event log, because its beginning was.
     pub(super) fn end(&mut self) -> bool {
         let is_recorded = std::mem::take(&mut self.is_recorded);
         self.left_out += u64::from(!is_recorded);

@@ -382,7 +382,7 @@ impl AsyncIoThread {
     /// Requests the end of the tasks. Ticks that have not ended shortly before `time` is over are
     /// dropped then, or earlier if the run has to stop for some time already. Does not wait.
     pub(crate) fn begin_end(&self, time: &mut WaitTime) {
-        let deadline = Instant::now() + time.left();
+        let deadline = Instant::now() + time.time_left();
         let drop_at = deadline.checked_sub(TICK_DROP_MARGIN).unwrap_or(deadline);
         let drop_at = time::Instant::from_std(drop_at);
         self.end.send_modify(|end| {

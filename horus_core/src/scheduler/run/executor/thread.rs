@@ -150,8 +150,9 @@ pub(crate) struct RunThread<R> {
     result: Arc<Mutex<Option<R>>>,
 }
 
-/// Starts a thread that calls `work`. Debuggers show `name` as the name of the thread. It has no
-/// real-time policy, and the CPUs of the process, whatever the calling thread has.
+/// Starts a thread that calls `work`. Debuggers show `name` as the name of the thread. The thread
+/// has no real-time policy, and may run on all CPUs of the process, even if the calling thread is a
+/// real-time thread or pinned to a CPU.
 pub(crate) fn spawn_thread<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,
@@ -215,7 +216,7 @@ impl WaitTime {
 
     /// Returns the time that is left. Of the time since the last call, at most [`COUNTED_TIME_MAX`]
     /// counts.
-    pub(crate) fn left(&mut self) -> Duration {
+    pub(crate) fn time_left(&mut self) -> Duration {
         self.advance_to(Instant::now())
     }
 
@@ -229,7 +230,7 @@ impl WaitTime {
     /// Sleeps until the next check whether a thread has ended. Returns false, without a sleep, if
     /// the time is over and no thread brings nodes into their safe state.
     fn wait_for_next_check(&mut self) -> bool {
-        let has_time = !self.left().is_zero() || self.shared.is_entering_last_safe_states();
+        let has_time = !self.time_left().is_zero() || self.shared.is_entering_last_safe_states();
         if has_time {
             thread::sleep(END_CHECK_PERIOD);
         }
@@ -238,7 +239,7 @@ impl WaitTime {
 
     /// Makes the time that is left at least as long as `time`.
     pub(crate) fn extend_to(&mut self, time: Duration) {
-        self.left = self.left().max(time);
+        self.left = self.time_left().max(time);
     }
 }
 
@@ -259,6 +260,6 @@ mod tests {
         assert_eq!(left_after(40), 100);
         assert_eq!([left_after(50), left_after(50), left_after(1)], [50, 0, 0]);
         time.extend_to(Duration::from_millis(150));
-        assert!(time.left() <= Duration::from_millis(150));
+        assert!(time.time_left() <= Duration::from_millis(150));
     }
 }
