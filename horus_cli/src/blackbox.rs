@@ -179,7 +179,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             context.print_note(format_args!("{name}: no such events{runs}"));
         }
         if std::mem::take(&mut is_first_read) {
-            note_death(&namespace, name, context);
+            report_death(&namespace, name, context);
         }
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
@@ -195,7 +195,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Prints a note if the process of the scheduler has ended without shutting it down. WHY: a process
 /// that is killed records no event.
-fn note_death(namespace: &Arc<Namespace>, name: &str, context: &Context) {
+fn report_death(namespace: &Arc<Namespace>, name: &str, context: &Context) {
     // WHY the error is ignored: the events are printed already, and nothing else was asked for.
     let all = schedulers(namespace).unwrap_or_default();
     let scheduler = all.iter().find(|scheduler| scheduler.name == name);

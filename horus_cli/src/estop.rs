@@ -80,7 +80,7 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
     let is_new = !namespace_path(&config).is_dir();
     let namespace = context.open_namespace()?;
     let stop = EmergencyStop::engage(STOP_SOURCE, reason);
-    note_cut_reason(&stop, reason, context);
+    report_cut_reason(&stop, reason, context);
     let receivers = publish_stop(&namespace, stop)?;
     let schedulers = live_schedulers(&namespace)?;
     if schedulers.is_empty() {
@@ -174,7 +174,7 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
         )));
     }
     let stop = EmergencyStop::release(STOP_SOURCE, reason);
-    note_cut_reason(&stop, reason, context);
+    report_cut_reason(&stop, reason, context);
     publish_stop(&namespace, stop)?;
     let schedulers = live_schedulers(&namespace)?;
     context.print_note(if schedulers.is_empty() {
@@ -187,7 +187,7 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
 
 /// Prints a note if `stop` contains only the beginning of `reason`. WHY no failure: the stop comes
 /// first.
-fn note_cut_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
+fn report_cut_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
     let kept = stop.reason.as_str();
     if kept != reason {
         let bytes = kept.len();

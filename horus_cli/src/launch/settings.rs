@@ -75,7 +75,7 @@ fn read_program(path: SettingPath, value: &Value) -> Result<ProgramSpec, Mistake
     })
 }
 
-/// An object of a launch file, which has no unknown keys.
+/// An object of a launch file whose keys have been checked: none of them is unknown.
 #[derive(Debug)]
 struct Settings<'a> {
     path: SettingPath,

@@ -74,7 +74,7 @@ impl MessageFields {
         Self {
             message_type: schema.name.to_owned(),
             bytes: schema.size,
-            doc: known(without_links(&schema.doc_text())),
+            doc: none_if_empty(without_links(&schema.doc_text())),
             fields: fields.chain(tail).collect(),
             constants: constants.collect(),
         }
@@ -174,8 +174,8 @@ impl FieldRow {
             offset: field.offset,
             name: field.name.to_owned(),
             type_name,
-            unit: known(field.unit()),
-            meaning: known(without_links(&field.meaning())),
+            unit: none_if_empty(field.unit()),
+            meaning: none_if_empty(without_links(&field.meaning())),
         }
     }
 
@@ -201,7 +201,7 @@ pub(super) fn with_nested_messages(schema: &'static Schema) -> Vec<&'static Sche
     all
 }
 
-fn known(text: String) -> Option<String> {
+fn none_if_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 

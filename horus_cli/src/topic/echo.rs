@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             progress.check_paths(arguments, name, subscriber.message_type())?;
             is_read = print_next(arguments, name, subscriber, &mut progress, context)?;
         }
-        progress.note_losses(name, observer.lost(), context);
+        progress.report_losses(name, observer.lost(), context);
         if let Some(note) = observer.take_move() {
             context.print_note(note);
         }
@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         ));
         return Ok(());
     };
-    progress.note_all_losses(name, observer.lost(), context);
+    progress.report_all_losses(name, observer.lost(), context);
     if is_done(&progress) {
         Ok(())
     } else if context.stop.is_received() {
@@ -193,7 +193,7 @@ fn print_next(
         && !condition.is_fulfilled_by(&value)
     {
         if let Some(path) = condition.path_missing_in(&value) {
-            progress.note_missing(topic, path, context);
+            progress.report_missing_field(topic, path, context);
         }
         return Ok(true);
     }
@@ -205,7 +205,7 @@ fn print_next(
     let arrival = subscriber.last_arrival();
     if let Some(path) = &arguments.path {
         let Some(found) = path.get(&value) else {
-            progress.note_missing(topic, path, context);
+            progress.report_missing_field(topic, path, context);
             return Ok(true);
         };
         value = if context.is_json() {
@@ -328,7 +328,7 @@ impl EchoProgress {
 
     /// Counts a message that has no part at `path`, and is therefore not printed. Prints a note
     /// about the first one.
-    fn note_missing(&mut self, topic: &str, path: &FieldPath, context: &Context) {
+    fn report_missing_field(&mut self, topic: &str, path: &FieldPath, context: &Context) {
         if self.without_part == 0 {
             let path = path.text();
             context.print_note(format_args!(
@@ -349,15 +349,15 @@ impl EchoProgress {
 
     /// Prints a note about lost messages, at most once per [`LOSS_NOTE_PERIOD`]. `lost` is the
     /// number of messages lost so far.
-    fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {
+    fn report_losses(&mut self, topic: &str, lost: u64, context: &Context) {
         if Instant::now() >= self.next_note {
-            self.note_all_losses(topic, lost, context);
+            self.report_all_losses(topic, lost, context);
         }
     }
 
     /// Prints a note about the messages that were lost since the last note. Prints nothing if there
     /// are none.
-    fn note_all_losses(&mut self, topic: &str, lost: u64, context: &Context) {
+    fn report_all_losses(&mut self, topic: &str, lost: u64, context: &Context) {
         if lost > self.lost {
             let more = count(lost - self.lost);
             context.print_note(format_args!(

@@ -136,7 +136,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         print_list(arguments, &rows, context)?;
         context.out.flush()?;
         if rows.is_empty() && !arguments.watch {
-            note_no_topics(arguments, context, &config);
+            report_no_topics(arguments, context, &config);
         }
         if !arguments.watch || deadline.is_over() {
             return Ok(());
@@ -151,7 +151,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 /// Prints a note that no topic was found. The note names other namespaces that have topics.
-fn note_no_topics(arguments: &Arguments, context: &Context, config: &NamespaceConfig) {
+fn report_no_topics(arguments: &Arguments, context: &Context, config: &NamespaceConfig) {
     let which = arguments
         .pattern
         .as_deref()
