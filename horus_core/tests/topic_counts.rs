@@ -215,7 +215,8 @@ fn one_subscriber_too_many_gets_the_limit_in_its_error() {
         );
         assert!(
             refused.to_string().contains(
-                "all 64 places of subscribers are taken: close one of them, because no topic has more"
+                "all 64 places of subscribers are taken: close one of them, because no topic has \
+                 more"
             ),
             "{refused}"
         );
@@ -252,8 +253,8 @@ fn one_reliable_subscriber_too_many_gets_the_limit_in_its_error() {
         );
         assert_eq!(
             refused.to_string(),
-            "topic 't': all 4 places of subscribers are taken: close one of them, or allow this one \
-             more of the 64 of the topic"
+            "topic 't': all 4 places of subscribers are taken: close one of them, or allow this \
+             one more of the 64 of the topic"
         );
     }
     assert_eq!(

@@ -317,12 +317,13 @@ impl Subscriber {
         }
     }
 
-    /// Returns a line which says how many messages the subscriber could not read; `None` if it could
-    /// read all.
+    /// Returns a line which says how many messages the subscriber could not read; `None` if it
+    /// could read all.
     fn describe_malformed(&self) -> Option<String> {
         (self.malformed > 0).then(|| {
             format!(
-                "  {} could not read {} messages: their bytes are no message of its type (malformed)",
+                "  {} could not read {} messages: their bytes are no message of its type \
+                 (malformed)",
                 Process::process_text(self.process.as_ref()),
                 count(self.malformed),
             )

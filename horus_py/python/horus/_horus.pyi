@@ -744,7 +744,6 @@ class PublisherInfo:
 class SubscriberInfo:
     """A live subscriber of a topic. `busy` and latencies may lag by up to 256 messages. A message
     that waited for more than 18 minutes counts with its time modulo 2^40 ns."""
-
     process_id: Final[int | None]
     process_name: Final[str | None]
     received: Final[int]

@@ -26,8 +26,8 @@ const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(1);
 impl PyScheduler {
     /// Ends the run at the end of a `with` block, if the scheduler runs. If another thread is in a
     /// call of the scheduler, first stops the run, and waits until that call has returned. Raises
-    /// the failure of a node only if `check` is true. Does nothing in a child process that inherited
-    /// the scheduler through `fork`.
+    /// the failure of a node only if `check` is true. Does nothing in a child process that
+    /// inherited the scheduler through `fork`.
     ///
     /// # Errors
     ///
