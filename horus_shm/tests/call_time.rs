@@ -1,6 +1,6 @@
 //! Bounded calls: a `send` or `recv` returns, however its peers are stopped, continued and killed.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(target_os = "linux")]
 
 use horus_testing as _;
 

@@ -1,7 +1,7 @@
 //! Crash loops: one endpoint dies and is replaced, thousands of times. The process of the other
 //! endpoint keeps as many entries, files, descriptors and mappings as before.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(target_os = "linux")]
 
 use horus_testing as _;
 

@@ -1,6 +1,6 @@
 //! Forks: a child's copies of its parent's endpoints are inert, and the child can open its own.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(target_os = "linux")]
 
 use horus_testing as _;
 

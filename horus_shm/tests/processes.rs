@@ -1,6 +1,6 @@
 //! Rings between real processes, which start, stream, race and are killed.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(target_os = "linux")]
 
 use horus_testing as _;
 

@@ -1,6 +1,6 @@
 //! Lost regions: topic files and lane files that are truncated while they are used.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(target_os = "linux")]
 
 use horus_testing as _;
 

@@ -2,7 +2,7 @@
 //! process that a signal interrupts is not affected, and one that is stopped and continued corrupts
 //! nothing.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(target_os = "linux")]
 
 use horus_testing as _;
 
