@@ -11,8 +11,6 @@ use crate::os::fault::{MappedFile, RegionWatch};
 use crate::os::fstat;
 use crate::protocol::layout::SEPARATION_BYTES;
 
-const PAGE_BYTES: usize = 4096;
-
 /// Maximum length of a region whose pages are populated when it is mapped, in bytes. WHY: this
 /// takes a few microseconds once. Without it, the first accesses, often in a real-time thread,
 /// would cause page faults.
@@ -150,12 +148,10 @@ impl Region {
         if matches!(self.kind, RegionKind::Heap(_)) {
             return;
         }
-        // WHY: with another page size, the region may begin in the middle of a page.
-        let ahead = self.address as usize % PAGE_BYTES;
-        // SAFETY: the page in which the region begins is mapped from its start on.
-        let begin = unsafe { self.address.sub(ahead) };
+        // WHY from its address on: a region begins on a page. Parts of a file begin on multiples of
+        // `PART_ALIGN`, which is a multiple of every page size.
         // SAFETY: the call maps pages of an existing region, and stores nothing.
-        unsafe { libc::madvise(begin.cast(), ahead + bytes, libc::MADV_POPULATE_WRITE) };
+        unsafe { libc::madvise(self.address.cast(), bytes, libc::MADV_POPULATE_WRITE) };
     }
 
     /// Returns true if an access has found that the file was truncated, so that the region contains
@@ -182,13 +178,14 @@ mod tests {
     use std::os::fd::AsFd as _;
 
     use super::*;
+    use crate::protocol::layout::PART_ALIGN;
 
     /// Creates more regions than fit in the first chunk of the `fault` module's table.
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
     fn each_of_very_many_regions_survives_a_truncated_file() {
         let file = tempfile::tempfile_in("/dev/shm").unwrap();
-        let bytes = PAGE_BYTES;
+        let bytes = PART_ALIGN as usize;
         file.set_len(bytes as u64).unwrap();
         let map = |_| Region::map(file.as_fd(), 0, bytes, Access::Write).unwrap();
         let regions: Vec<_> = (0..1500).map(map).collect();
