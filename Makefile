@@ -26,11 +26,11 @@ CRATES := horus_shm horus_core horus_cpp horus_py horus_benchmarks horus_cli rob
 HAS_LIBCLANG = test -n "$$LIBCLANG_PATH" || PATH="$$PATH:/sbin" ldconfig -p | grep -q 'libclang[-.0-9]*\.so'
 NO_LIBCLANG = no libclang (apt-get install libclang-dev)
 
-.PHONY: help demo install quick test test-python bench-python bench-peers install-python torture mutants lint \
-	oldest bench page readme tools test-tools lint-tools
+.PHONY: help demo install quick test test-python test-aarch64 bench-python bench-peers install-python torture \
+	mutants lint oldest bench page readme tools test-tools lint-tools
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 demo: tools ## runs the robot of examples/robot: five processes, one of which is killed
 	$(CARGO) build --release --locked -p robot -p horus_cli
@@ -59,6 +59,9 @@ test-python: export CARGO_PROFILE_RELEASE_DEBUG = none
 test-python: export CARGO_PROFILE_RELEASE_OPT_LEVEL = $(if $(filter 1,$(HORUS_TORTURE)),3,1)
 test-python: install-python
 	$(VENV)/bin/pytest --quiet horus_py/tests
+
+test-aarch64: tools ## runs tests of a build for aarch64, emulated by QEMU; lists those left out
+	CARGO="$(CARGO)" .ci/aarch64
 
 bench-python: install-python ## runs only the Python benchmarks, and records them
 	record="$(call record-of,*.json)" && mkdir -p "$$record" && \

@@ -3,7 +3,7 @@
 use horus_testing as _;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -48,4 +48,32 @@ fn the_oldest_rust_and_newer_ones_are_taken() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
+}
+
+/// A machine that has the shell's own tools only: the first one that is missing is QEMU.
+#[test]
+fn a_missing_emulator_is_an_error_that_names_its_package() {
+    let few = Path::new(env!("CARGO_TARGET_TMPDIR")).join("few-tools");
+    fs::create_dir_all(&few).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    for tool in ["bash", "dirname"] {
+        let mut found = std::env::split_paths(&path).map(|dir| dir.join(tool));
+        let found = found.find(|found| found.exists()).unwrap();
+        let link = few.join(tool);
+        if !link.exists() {
+            symlink(found, link).unwrap();
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let output = Command::new(few.join("bash"))
+        .arg(root.join(".ci/aarch64"))
+        .env("PATH", &few)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert_eq!(
+        printed,
+        "error: no qemu-aarch64: apt-get install qemu-user\n"
+    );
 }
