@@ -23,7 +23,10 @@ use std::time::{Duration, Instant};
 
 use actors::{Child, End, hear, namespace_in, private_dir, role, say, until};
 use horus_core::introspect::topics;
-use horus_core::log::{Level, LogEntry, LogFilter, LogReader, LogRecord, LogSettings, write_bytes};
+use horus_core::log::{
+    Level, LogEntry, LogFilter, LogReader, LogRecord, LogSettings, set_real_time_thread,
+    write_bytes,
+};
 use horus_core::message::{CmdVel, LogLine, LogLineHeader};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{Context, FailurePolicy, Hertz, NodeResult, Scheduler};

@@ -94,7 +94,7 @@ fn join_during(
     role: &str,
     dir: &Path,
     stop: usize,
-    send: impl FnOnce() -> RawProducer,
+    send: impl FnOnce() -> Option<RawProducer>,
 ) -> (String, bool) {
     let mut reader = Victim::spawn(role, dir);
     reader.run_to_mark();
@@ -111,7 +111,7 @@ fn join_during(
 fn sweep(
     case: &str,
     role: &str,
-    scene: impl Fn(&Arc<Namespace>) -> Box<dyn FnOnce() -> RawProducer>,
+    scene: impl Fn(&Arc<Namespace>) -> Box<dyn FnOnce() -> Option<RawProducer>>,
 ) {
     for stop in PointSample::every(5).points() {
         let dir = spawn::shm_dir();
@@ -150,7 +150,7 @@ fn a_reader_gets_the_first_message_of_a_lane_that_is_sent_while_it_joins() {
                 let mut producer = offered.producer(namespace);
                 Box::new(move || {
                     producer.send_bytes(&FIRST.to_le_bytes()).unwrap();
-                    producer
+                    Some(producer)
                 })
             });
         }
@@ -176,7 +176,8 @@ fn a_reader_gets_the_first_message_of_a_publisher_that_takes_over_a_lane_while_i
                 Box::new(move || {
                     let mut producer = offered.producer(&namespace);
                     producer.send_bytes(&FIRST.to_le_bytes()).unwrap();
-                    producer
+                    // What is latched stays when its publisher has left.
+                    (!offered.is_latched).then_some(producer)
                 })
             });
         }

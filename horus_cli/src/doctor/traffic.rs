@@ -129,7 +129,11 @@ fn check_topic(name: &str, topic: &OpenedTopic, written: &[String]) -> Vec<Findi
                       (Qos::capacity)";
         findings.push(Finding::note("loss", found, advice));
     }
-    let malformed: u64 = counters.readers.iter().map(|reader| reader.malformed).sum();
+    // WHY saturating: another process may have written anything.
+    let malformed = counters
+        .readers
+        .iter()
+        .fold(0_u64, |all, reader| all.saturating_add(reader.malformed));
     if malformed > 0 {
         let found = format!(
             "{name}: subscribers could not read {} messages",

@@ -188,8 +188,7 @@ impl Process {
             })
         };
         let output = [reader(stdout, "stdout")?, reader(stderr, "stderr")?];
-        // WHY not with --keep: the standard library uses no shell there.
-        if let (Some(path), Some(_)) = (path, &guard) {
+        if let Some(path) = path {
             execute_without_shell(&mut command, &path)?;
         }
         let child = command.spawn()?;
@@ -346,7 +345,8 @@ impl Process {
     /// WHY: systemd sends the signal to the launcher and to all programs together.
     pub(super) fn is_failure(&self, end: ProcessEnd, is_stopping: bool) -> bool {
         let is_stopped = (is_stopping || self.stopped.is_some()) && end.is_by_sigterm();
-        end.code() != Some(0) && !is_stopped
+        // WHY also if it was killed: a part of its group has not stopped in time.
+        self.is_killed || (end.code() != Some(0) && !is_stopped)
     }
 }
 

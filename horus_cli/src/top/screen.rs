@@ -109,9 +109,14 @@ impl Screen {
         let continues = Arc::new(AtomicBool::new(false));
         flag::register(SIGTSTP, Arc::clone(&stops))?;
         flag::register(SIGCONT, Arc::clone(&continues))?;
+        let terminal = ratatui::try_init()?;
+        let events = read_events().inspect_err(|_| {
+            // WHY the error is ignored: the other one is reported.
+            let _ = ratatui::try_restore();
+        })?;
         Ok(Self {
-            terminal: ratatui::try_init()?,
-            events: read_events()?,
+            terminal,
+            events,
             stops,
             continues,
         })
@@ -132,6 +137,7 @@ impl Screen {
         if self.continues.swap(false, Ordering::Relaxed) {
             // WHY not `clear`: it reads the position of the cursor, but another thread reads all
             // that the terminal sends.
+            ratatui::try_restore()?;
             self.terminal = ratatui::try_init()?;
             return Ok(Some(KeyRequest::Nothing));
         }

@@ -63,7 +63,8 @@ fn what_a_shell_has_started_is_killed_if_it_does_not_stop() {
     stream.line_with(&event("a", "stopping"));
     stream.line_with(&event("a", "killed"));
     stream.line_with(&event("a", "ended"));
-    stream.wait();
+    let ran = stream.wait();
+    assert_eq!(ran.code, 1, "{ran:?}");
     until("its driver is gone", || !is_alive(driver));
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 use ::log::{Level, LevelFilter};
 use horus_shm::internals::{ForkLocal, stderr};
 
+use super::scope::is_real_time_thread;
 use super::settings::STDERR_VARIABLE;
 use super::stderr::print_warning;
 use super::{EscapedText, LogEntry, is_open, write};
@@ -22,10 +23,16 @@ const PRINTED_MAX: usize = 16;
 /// The texts of the warnings that this process has printed to stderr.
 static PRINTED: ForkLocal<Mutex<BTreeSet<String>>> = ForkLocal::new();
 
+/// The warnings of threads that must not wait for stderr, which are not printed yet.
+static WAITING: ForkLocal<Mutex<Vec<String>>> = ForkLocal::new();
+
 /// Reports a warning of this library. It is a record of the crate `log` if the program has set a
 /// logger for it, and otherwise a line of the log of this process. Without both, prints the
 /// warning to stderr, once for each text, and at most [`PRINTED_MAX`] of them. Leaves it out if
 /// stderr is full, or if `HORUS_LOG_STDERR` is `off`.
+///
+/// On a thread that must not wait for stderr, such as that of a real-time node, the supervisor of
+/// the scheduler prints the warning, see [`take_waiting_warnings`].
 #[cold]
 pub(crate) fn report_warning(level: Level, text: fmt::Arguments<'_>) {
     // The logger that is there without another one has this level.
@@ -37,21 +44,51 @@ pub(crate) fn report_warning(level: Level, text: fmt::Arguments<'_>) {
             ..LogEntry::new(level)
         };
         write(&entry, text);
-    } else {
-        print_once(text.to_string());
+    } else if is_real_time_thread() {
+        keep_for_printer(text);
+    } else if stderr::is_writable()
+        && let Some(line) = admit(text.to_string())
+    {
+        // WHY not if stderr is full: a thread that only looks for a message must not wait for it.
+        print_warning(format_args!("{line}"));
     }
 }
 
-fn print_once(text: String) {
+/// Keeps a warning until [`take_waiting_warnings`]. Leaves it out if many wait, or if another
+/// thread has the lock.
+fn keep_for_printer(text: fmt::Arguments<'_>) {
+    let waiting = match WAITING.get().try_lock() {
+        Ok(waiting) => waiting,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return,
+    };
+    let mut waiting = waiting;
+    if waiting.len() < PRINTED_MAX {
+        waiting.push(text.to_string());
+    }
+}
+
+/// Removes and returns the warnings of threads that must not wait for stderr, as lines to print.
+/// Does not block; costs a lock that nothing holds for long.
+pub(crate) fn take_waiting_warnings() -> Vec<String> {
+    let waiting = match WAITING.get().try_lock() {
+        Ok(mut waiting) => std::mem::take(&mut *waiting),
+        Err(_) => Vec::new(),
+    };
+    waiting.into_iter().filter_map(admit).collect()
+}
+
+/// Returns the line that is printed for a warning, and records that; `None` if the warning is left
+/// out.
+fn admit(text: String) -> Option<String> {
+    if env::var_os(STDERR_VARIABLE).is_some_and(|value| value == "off" || value == "0") {
+        return None;
+    }
     let printed = PRINTED.get().lock();
     // WHY poison is ignored: an insertion that panics leaves the set unchanged.
     let mut printed = printed.unwrap_or_else(PoisonError::into_inner);
-    if env::var_os(STDERR_VARIABLE).is_some_and(|value| value == "off" || value == "0") {
-        return;
-    }
-    // WHY not if stderr is full: a thread that only looks for a message must not wait for it.
-    if printed.len() == PRINTED_MAX || printed.contains(&text) || !stderr::is_writable() {
-        return;
+    if printed.len() == PRINTED_MAX || printed.contains(&text) {
+        return None;
     }
     let is_last = printed.len() + 1 == PRINTED_MAX;
     let hint = if is_last {
@@ -59,6 +96,7 @@ fn print_once(text: String) {
     } else {
         ""
     };
-    print_warning(format_args!("{}{hint}", EscapedText(&text)));
+    let line = format!("{}{hint}", EscapedText(&text));
     printed.insert(text);
+    Some(line)
 }

@@ -71,7 +71,7 @@ mod utc_time;
 pub use ::log::{Level, LevelFilter};
 pub use error::LogError;
 pub use filter::{FilterError, LogFilter};
-pub(crate) use library_warning::report_warning;
+pub(crate) use library_warning::{report_warning, take_waiting_warnings};
 pub use line::EscapedText;
 pub(crate) use printer::Printer;
 pub use reader::{LogReader, LogRecord};

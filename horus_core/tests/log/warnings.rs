@@ -5,6 +5,9 @@ use super::*;
 /// Number of other topics on which the child causes a warning.
 const OTHER_TOPICS: usize = 40;
 
+/// A line that a child prints before it runs a scheduler.
+const BEFORE_SCHEDULER: &str = "now a scheduler runs";
+
 /// Opens endpoints that do not match, and looks for messages as a robot does.
 pub(super) fn cause_warnings(how: &str, dir: &Path) {
     let namespace = namespace_in(dir);
@@ -16,6 +19,7 @@ pub(super) fn cause_warnings(how: &str, dir: &Path) {
             .filter(LogFilter::parse("off").unwrap())
             .open()
             .unwrap(),
+        "as in a real-time node" => set_real_time_thread(true),
         _ => {}
     }
     let names = (0..OTHER_TOPICS).map(|number| format!("other/{number}"));
@@ -29,6 +33,14 @@ pub(super) fn cause_warnings(how: &str, dir: &Path) {
                 assert_eq!(subscriber.recv(), None);
             }
         }
+    }
+    if how == "as in a real-time node" {
+        eprintln!("{BEFORE_SCHEDULER}");
+        let mut scheduler = Scheduler::new();
+        scheduler.namespace(&namespace);
+        let beat = scheduler.node("beat").rate(100.hz());
+        beat.build(|_: &mut Context<'_>| ()).unwrap();
+        scheduler.run_for(Duration::from_millis(100)).unwrap();
     }
 }
 
@@ -63,6 +75,27 @@ fn a_program_without_a_log_prints_each_warning_once() {
     let hint = "(later warnings of this process are left out: open a log to see them)";
     assert_eq!(printed.matches(hint).count(), 1, "{printed}");
     assert!(lines[15].ends_with(hint), "{printed}");
+}
+
+/// A thread that must not wait for stderr prints nothing itself.
+#[test]
+fn the_supervisor_prints_the_warnings_of_real_time_threads() {
+    let site = Site::new();
+    let printed = stderr_of_child(&site, "as in a real-time node", |_| ());
+    let mut lines = printed.lines();
+    assert_eq!(lines.next(), Some(BEFORE_SCHEDULER), "{printed}");
+    let first = "horus: topic 'cmd_vel': nothing from process ";
+    let is_first = |line: &str| line.starts_with(first);
+    assert_eq!(
+        lines.clone().filter(|line| is_first(line)).count(),
+        1,
+        "{printed}"
+    );
+    assert_eq!(
+        lines.filter(|line| line.contains("nothing from")).count(),
+        16,
+        "{printed}"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
-use crate::log::{Printer, set_real_time_thread};
+use crate::log::{Printer, set_real_time_thread, take_waiting_warnings};
 use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader, Text};
 use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::report::StopReason;
@@ -145,6 +145,9 @@ impl Supervisor {
             self.poll_commands(now_ns);
             self.report_events();
             self.printer.start_if_needed();
+            for warning in take_waiting_warnings() {
+                self.printer.print_warning(format_args!("{warning}"));
+            }
             if now_ns >= status_ns {
                 status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
                 self.publish_status(now_ns);

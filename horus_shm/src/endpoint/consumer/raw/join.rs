@@ -49,8 +49,8 @@ struct JoinLook {
     start: LaneStart,
     /// The position after the newest message that the reader has seen before it chose the start.
     head: u64,
-    /// The start of the session of the lane's live publisher, if there is one.
-    session: Option<u64>,
+    /// Number of claims of the lane by publishers, before the look.
+    claims: u64,
     /// True if the publisher offers history.
     has_history: bool,
 }
@@ -134,37 +134,32 @@ impl RawConsumer {
     fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
         let mut look = self.look_for_start(lane, resumed)?;
         for _ in 1..JOIN_LOOKS_MAX {
-            if look.start.position <= look.head
-                || !(look.has_history || self.live_session(lane)?.1 != look.session)
-            {
+            let may_have_missed = look.has_history || self.segment.lane_claims(lane) != look.claims;
+            if look.start.position <= look.head || !may_have_missed {
                 break;
             }
-            look = self.look_for_start(lane, resumed)?;
+            // WHY not `resumed`: the cursor is this reader's own by now.
+            look = self.look_for_start(lane, false)?;
         }
         Ok(look.start)
     }
 
-    /// Returns the head of a lane, and the start of the session of its publisher, if that lives.
-    fn live_session(&self, lane: u32) -> Result<(u64, Option<u64>), OpenError> {
-        let block = self.segment.lane_block(lane, Access::Read)?;
-        Ok(takeover::live_session(block, |owner| {
-            self.segment.is_dead(owner)
-        }))
-    }
-
     /// Looks once at a lane, as [`Self::lane_start`] says.
     fn look_for_start(&self, lane: u32, resumed: bool) -> Result<JoinLook, OpenError> {
+        // WHY before the head: a publisher that sends has claimed the lane before.
+        let claims = self.segment.lane_claims(lane);
         let Some(newest) = self.newest_extent(lane)? else {
             // WHY: if a publisher moves here, it has not shown its history yet.
             return Ok(JoinLook {
                 start: self.start_at_beginning(lane)?,
                 head: 0,
-                session: None,
+                claims,
                 has_history: false,
             });
         };
         let block = self.segment.lane_block(lane, Access::Read)?;
-        let (mut head, session) = self.live_session(lane)?;
+        let (mut head, session) =
+            takeover::live_session(block, |owner| self.segment.is_dead(owner));
         // WHY no error: a lane that cannot be mapped is tried again.
         let newest = self.map_extent(newest).ok();
         let mut ended = None;
@@ -205,7 +200,7 @@ impl RawConsumer {
         let look_of = |start| JoinLook {
             start,
             head,
-            session,
+            claims,
             has_history,
         };
         if self.reading == ReadMode::Gated {

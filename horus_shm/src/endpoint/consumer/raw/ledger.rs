@@ -103,9 +103,13 @@ impl RawConsumer {
     }
 
     /// Adds one to the number of messages that this reader could not read, for other processes. Its
-    /// own ledger counts such a message as received.
+    /// own ledger counts such a message as received. Does nothing if the last message came from a
+    /// former file, because the counters of the present one do not contain that message.
     #[cold]
     pub fn publish_malformed(&self) {
+        if self.last_former_lane().is_some() {
+            return;
+        }
         // Relaxed: a counter, which only this reader writes.
         let malformed = &self.progress.block().malformed;
         malformed.set(malformed.get().wrapping_add(1));

@@ -153,8 +153,8 @@ impl RawConsumer {
         let others = others.map(move |found| SessionProgress { is_begun, ..found });
         let ended = past.into_iter().flat_map(|past| &past.sessions).copied();
         let elsewhere = former
-            .chain(looked_at.iter().copied())
             .chain(others)
+            .chain(looked_at.iter().copied())
             .chain(ended);
         let elsewhere = elsewhere.filter(|found| found.id == session_id && found.is_before(&here));
         let in_file = self.progress_in_file(session_id, lane);
@@ -217,6 +217,8 @@ impl RawConsumer {
     pub(super) fn find_start_in(&mut self, lane: u32) -> Result<bool, OpenError> {
         let Some(start) = self.start_in(lane)? else {
             self.ignore(lane);
+            // WHY: the readers of other files read this reader's ignored lanes there.
+            self.store_other_files();
             return Ok(false);
         };
         if self.must_wait_for_earlier_lane(lane) {
