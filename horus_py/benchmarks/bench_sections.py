@@ -383,6 +383,7 @@ def round_trips(row_id, publisher, subscriber, message, how, seconds):
 def streams(report, seconds):
     """Measures producers and consumers in separate processes, at full speed, without loss."""
     near, far = report.machine["pinned"].values()
+    peers = peer_cpus(near, far)
     count = max(2_000, int(200_000 * seconds))
     for producers in (1, 2):
         row_id = f"python/stream/{producers}_to_1/CmdVel"
@@ -392,7 +393,7 @@ def streams(report, seconds):
             go = enter(horus.Publisher("go", horus.CmdVel))
             share = count // producers
             for producer in range(producers):
-                enter(Peer("produce", far, "CmdVel", share, producer))
+                enter(Peer("produce", peers[producer], "CmdVel", share, producer))
             enter(on_cpu(near))
             go.send(horus.CmdVel())
             wanted, recv = share * producers, subscriber.recv
@@ -403,27 +404,44 @@ def streams(report, seconds):
                 check(polled(recv))
             time_ns = time.perf_counter_ns() - begin
             stats = subscriber.stats()
-        row = Row(row_id, sent=stats.sent, received=stats.received)
+        row = stream_row(row_id, stats.sent, stats.received, [near, *peers[:producers]])
         row.msgs_per_s = (wanted - 1) / time_ns * 1e9
         text = f"one stream of {wanted} messages, from the first to the last; {CHECKED}"
         report.push(row, text)
-    fan_out(report, count, near, far)
+    fan_out(report, count, near, peers)
 
 
-def fan_out(report, count, near, far):
+def peer_cpus(near, far):
+    """Returns the CPUs of the first and the second peer. There may be no other one than `far`."""
+    others = [cpu for cpu in sorted(os.sched_getaffinity(0)) if cpu not in (near, far)]
+    return [far, *others, far][:2]
+
+
+def stream_row(row_id, sent, received, cpus):
+    """Returns a row of processes that are busy on these CPUs all the time.
+
+    It has a mark if two of them share a CPU. It then measures the time slices of the kernel.
+    """
+    row = Row(row_id, sent=sent, received=received)
+    if len(set(cpus)) < len(cpus):
+        row.extras = {"busy_threads": len(cpus), "oversubscribed": True}
+    return row
+
+
+def fan_out(report, count, near, peers):
     """Measures one producer and two consumers, each of which gets every message."""
     message = horus.CmdVel()
     with contextlib.ExitStack() as stack:
         enter = stack.enter_context
         publisher = enter(horus.Publisher("stream", horus.CmdVel, qos="reliable"))
-        consumers = [enter(Peer("consume", far, "CmdVel", count)) for _ in range(2)]
+        consumers = [enter(Peer("consume", cpu, "CmdVel", count)) for cpu in peers]
         enter(on_cpu(near))
         begin = time.monotonic_ns()
         bench_peers.send_numbered(publisher, message, count)
         ends = [[int(word) for word in consumer.line().split()] for consumer in consumers]
     received = sum(received for _, received in ends)
     time_ns = max(end for end, _ in ends) - begin
-    row = Row("python/stream/1_to_2/CmdVel", sent=2 * count, received=received)
+    row = stream_row("python/stream/1_to_2/CmdVel", 2 * count, received, [near, *peers])
     row.msgs_per_s = received / time_ns * 1e9
     text = f"one stream of {count} messages to both, until the later one has all; {CHECKED}"
     report.push(row, text)

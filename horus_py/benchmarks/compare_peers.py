@@ -35,6 +35,8 @@ PACKAGES = {
 ROUND_NS = 20e6
 # The number of resamples for the interval of a ratio.
 RESAMPLES = 10_000
+# Fewer values have no 95 % interval of their median.
+INTERVAL_VALUES_MIN = 6
 RATE_TICKS = 20_000
 
 
@@ -169,7 +171,9 @@ def counts_of(rounds):
 
 
 def interval(ratios, seed=7):
-    """Returns the 95 % bootstrap interval of the median of ratios."""
+    """Returns the 95 % bootstrap interval of the median of ratios; None of too few."""
+    if len(ratios) < INTERVAL_VALUES_MIN:
+        return None
     source = random.Random(seed)
     medians = sorted(
         statistics.median(source.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES)
@@ -205,7 +209,7 @@ def rows_of(row, found):
             "ours": statistics.median(own.ns for own in ours),
             "theirs": statistics.median(theirs.ns for theirs in rounds),
             "ratio": statistics.median(ratios),
-            "ratio_ci": interval(ratios),
+            **({"ratio_ci": ends} if (ends := interval(ratios)) else {}),
         }
 
 

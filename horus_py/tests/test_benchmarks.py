@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -65,6 +66,9 @@ def test_a_section_is_measured_and_written(tmp_path, section):
             assert row["lost"] == 0
         if section == "streams":
             assert row["msgs_per_s"] > 0
+            busy = 2 if row["id"].endswith("/1_to_1/CmdVel") else 3
+            shared = len(os.sched_getaffinity(0)) < busy
+            assert row.get("oversubscribed", False) == shared, row
         else:
             assert percentiles <= set(row["ns"])
             assert row["ns"]["min"] <= row["ns"]["p50"] <= row["ns"]["p99_9"] <= row["ns"]["max"]
