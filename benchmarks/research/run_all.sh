@@ -8,6 +8,7 @@ Runs every benchmark, records the results, and makes one page of them.
 
 Usage: run_all.sh [OPTIONS]
        run_all.sh --compare OLD NEW
+       run_all.sh --compare OLD OLD-2 ... -- NEW NEW-2 ...
 
 Options:
   --quick            takes about 3 minutes instead of 30, on an otherwise idle machine
@@ -16,8 +17,9 @@ Options:
                      with --quick and --smoke a directory below target/, which is no record
   --only A,B         only these programs of programs.txt, and no other language; another name is an error
   --bin-dir DIR      the directory of built programs; otherwise they are built for release
-  --compare OLD NEW  compares two directories; the exit code is 1 if a result became worse by more
-                     than noise, is missing, or fails now; benchmarks/README.md says what is compared
+  --compare OLD NEW  compares two directories, or several runs of one commit with several runs of
+                     another one; the exit code is 1 if a result became worse by more than noise, is
+                     missing, or fails now; benchmarks/README.md says what is compared
   --help             this text
 
 Writes <program>.json and outcomes.tsv, which are the record, and .hlog (histograms), .txt, results.csv
@@ -61,8 +63,8 @@ while [ $# -gt 0 ]; do
         ;;
     --compare)
         [ $# -ge 3 ] || refuse "--compare needs two directories"
-        compare=("$2" "$3")
-        shift 2
+        compare=("${@:2}")
+        shift $(($# - 1))
         ;;
     --help | -h)
         usage

@@ -50,12 +50,13 @@ const ONE_WAY: [&str; 7] = [
     "topic",
 ];
 
-const STREAMS: [&str; 5] = [
+const STREAMS: [&str; 6] = [
     "spsc_shm",
     "mpsc_shm",
     "fanout_shm",
     "topic",
     "topic_reliable",
+    "topic_reliable_sole",
 ];
 
 const WAKEUP_BENCHMARK: &str = env!("CARGO_BIN_EXE_wakeup_benchmark");
@@ -132,7 +133,7 @@ fn raw_baselines_report_every_row_verified_and_in_order() {
 }
 
 #[test]
-fn only_the_one_line_floor_has_a_ratio_with_its_interval() {
+fn only_the_one_line_floor_has_a_ratio() {
     let directory = tempfile::tempdir().unwrap();
     let (_, json) = run_to_json(RAW_BASELINES, &directory.path().join("out.json"), &[]);
     for row in json["rows"].as_array().unwrap() {
@@ -141,8 +142,8 @@ fn only_the_one_line_floor_has_a_ratio_with_its_interval() {
         assert_eq!(has_ratio, id.contains("one_line"), "{id}");
         if has_ratio {
             let ratio = row["floor_ratio"].as_f64().unwrap();
-            let [low, high] = [0, 1].map(|end| row["floor_ratio_ci"][end].as_f64().unwrap());
-            assert!(low <= ratio && ratio <= high && low > 0.0, "{id}");
+            assert!(ratio > 0.0, "{id}");
+            assert_eq!(row.get("floor_ratio_ci"), None, "{id}: of few rounds");
         }
         assert!(
             row.get("msgs_per_s").is_none() && row.get("send_ns").is_none(),

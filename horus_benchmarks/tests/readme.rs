@@ -15,16 +15,13 @@ fn the_documents_show_what_their_records_say() {
     for (document, row) in [
         ("README.md", "| 2:2, 16 B | "),
         ("README.md", " of the present goals, and misses "),
-        ("docs/performance.md", "| topic, 16 B | "),
+        ("docs/performance.md", "| lane, open, 16 B | "),
         ("docs/performance.md", "| `competitor_comparison` | "),
         ("docs/actors.md", "| `create/st` | "),
-        (
-            "benchmarks/record/amd-epyc/README.md",
-            "| 1:1, topic, 16 B | ",
-        ),
+        ("benchmarks/record/amd-epyc/README.md", "| 2:2, 16 B | "),
         (
             "benchmarks/record/amd-epyc-family-25-model-17/README.md",
-            "| 1:1, topic, 16 B | ",
+            "| 2:2, 16 B | ",
         ),
     ] {
         let path = root.join(document);
@@ -124,17 +121,31 @@ fn record(directory: &Path, cpu: &str, begun: u64, p50: f64) {
         .chain(streams)
         .map(|id| row(&id, json!(p50 / 100.0)))
         .collect();
+    // The streams of one row ran in two states of the machine.
+    let stream = |floor_ns: f64, rate: f64| {
+        json!({ "floor_ns": [floor_ns, floor_ns], "msgs_per_s": rate, "sent_per_s": rate,
+                "lost": 0, "counts": true })
+    };
+    let streams = [vec![stream(55.0, 20e6); 6], vec![stream(182.0, 6e6); 7]].concat();
+    let of_row = |value: Value| json!({ "throughput/cross_process/topic_reliable/304B": value });
     let record = json!({
         "machine": { "cpu": cpu, "cores": 2, "kernel": "k", "rustc": "r" },
         "commit": format!("c{begun}"),
-        "settings": { "begun_unix_s": begun, "goals": [
-            { "id": "a", "goal": "< 1 ns", "measured": "2 ns", "verdict": "missed; why" },
-            { "id": "b", "goal": "< 3 ns", "measured": "2 ns", "verdict": "met" },
-        ] },
+        "settings": {
+            "begun_unix_s": begun,
+            "floor_ns": of_row(json!([53.0, 182.0, 219.0])),
+            "streams": of_row(json!(streams)),
+            "basis": of_row(json!("reliable topic, subscribers_max(1)")),
+            // Not of rows with a present goal.
+            "goals": [{ "id": "a", "goal": "< 1 ns", "measured": "2 ns", "verdict": "missed; why" }],
+        },
         "rows": rows,
     });
+    // A program in another language judges its rows itself.
+    let other = json!({ "rows": [{ "id": "a" }], "settings": record["settings"] });
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("all_paths_latency.json"), record.to_string()).unwrap();
+    fs::write(directory.join("cpp_benchmark.json"), other.to_string()).unwrap();
 }
 
 #[test]
@@ -143,7 +154,7 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
     // Named so that the newest one is not the last by name.
     for (name, cpu, begun, p50) in [
         ("2026-01-02-b", "x", 2, 150.0),
-        ("2026-01-02-a", "x", 3, 120.0),
+        ("2026-01-02-a", "x", 3, 130.0),
         ("2026-01-01-c", "x", 1, 190.0),
         ("2026-01-01-d", "another", 9, 900.0),
     ] {
@@ -175,16 +186,25 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
     let made = update_tables(document, &records, "r").unwrap();
     for wanted in [
         "commit `c3` ([record](r))",
-        "It has rows for 2 of the present goals, and misses **1**",
+        // Three times and two rates have no interval.
+        "It has rows for 12 of the present goals, and misses **4**; for 5 it has too few rounds",
         "of the 3 records of this CPU",
-        "| 1:1, topic, 16 B | 120 ns | 110 ns – 190 ns | 120 ns | 120 ns | 120 ns | 1.20 | \
-         1.20 – 1.90 |",
-        "| gated ring, 16 B | 120 | 120 – 190 | 0 |",
-        "| `all_paths_latency` | `a` | < 1 ns | 2 ns | missed; why |",
+        "| 1:1, topic, 16 B | 130 ns | 110 ns – 190 ns | 130 ns | 130 ns | 130 ns |  | 1.30 | \
+         1.30 – 1.90 |",
+        "| gated ring, 16 B | 130 |  | 130 – 190 | 0 |",
+        "| reliable topic, 304 B, declared as the only subscriber | 130 (20 at 55 ns, 6 streams; 6 \
+         at 182 ns, 7 streams) | 182 ns (53 – 219) | 130 – 190 | 0 |",
+        "| `all_paths_latency` | `one_way/cross_process/topic/16B` | <= 1.25 x floor | 1.30 [1.30, \
+         1.30] | missed |",
+        "| `cpp_benchmark` | `a` | < 1 ns | 2 ns | missed; why |",
     ] {
         assert!(made.contains(wanted), "no {wanted} in\n{made}");
     }
-    assert!(!made.contains("900") && !made.contains("typed") && !made.contains("| `b` |"));
+    assert!(
+        !made.contains("900")
+            && !made.contains("typed")
+            && !made.contains("| `all_paths_latency` | `a` |")
+    );
     let alone = Records::read(&directory.path().join("2026-01-03-e")).unwrap_err();
     assert!(
         alone

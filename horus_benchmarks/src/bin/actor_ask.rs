@@ -7,6 +7,11 @@ fn main() -> std::process::ExitCode {
     let about = "Asks an actor, one question after another, from a task and from a thread outside.";
     actors::main(
         about,
-        &[Workload::Ask, Workload::AskTask, Workload::AskOutside],
+        &[
+            Workload::Ask,
+            Workload::AskTask,
+            Workload::AskOutside(0),
+            Workload::AskOutside(200),
+        ],
     )
 }

@@ -33,12 +33,13 @@ const ONE_WAY_CARRIERS: [Carrier; 7] = [
     Carrier::Topic,
 ];
 
-const STREAM_CARRIERS: [Carrier; 5] = [
+const STREAM_CARRIERS: [Carrier; 6] = [
     Carrier::SpscShm,
     Carrier::MpscShm,
     Carrier::FanoutShm,
     Carrier::Topic,
     Carrier::TopicReliable,
+    Carrier::TopicReliableSole,
 ];
 
 fn main() -> ExitCode {

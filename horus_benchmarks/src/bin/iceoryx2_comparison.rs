@@ -37,11 +37,13 @@ const ONE_TO_ONE_CARRIERS: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceor
 const LOAN_CARRIERS: [Carrier; 2] = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
 const BOTH_WAYS_CARRIERS: [Carrier; 2] = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM_CARRIERS: [Carrier; 2] = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
+/// The same with a setting of ours that is not the default.
+const SOLE_STREAM_CARRIERS: [Carrier; 2] = [Carrier::TopicReliableSole, Carrier::Iceoryx2Stream];
 
 /// The rows between two ends. For each group: the placement of the ends, the name in the ids of the
 /// rows, our carrier and that of iceoryx2, and the message sizes in bytes. All rows are latencies
-/// except those of [`THROUGHPUT`].
-const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 5] = [
+/// except those whose name begins with [`THROUGHPUT`].
+const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 6] = [
     (CrossThread, "cross_thread", IN_PROCESS_CARRIERS, &[16]),
     (
         CrossProcess,
@@ -52,6 +54,7 @@ const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 5] = [
     (CrossProcess, "loan", LOAN_CARRIERS, &[1480, 65_536]),
     (CrossProcess, "mpmc_2p2s", BOTH_WAYS_CARRIERS, &[16]),
     (CrossProcess, THROUGHPUT, STREAM_CARRIERS, &[8]),
+    (CrossProcess, "throughput_sole", SOLE_STREAM_CARRIERS, &[8]),
 ];
 
 const THROUGHPUT: &str = "throughput";
@@ -83,9 +86,9 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
                     size,
                     versus: Some(format!("vs_iceoryx2/{name}/{}", size.id())),
                 };
-                match *name {
-                    THROUGHPUT => group.measure_throughput(session, &mut ends, STREAM_TIME, 1)?,
-                    _ => group.measure_latency(session, &mut ends)?,
+                match name.starts_with(THROUGHPUT) {
+                    true => group.measure_throughput(session, &mut ends, STREAM_TIME, 1)?,
+                    false => group.measure_latency(session, &mut ends)?,
                 }
             }
         }

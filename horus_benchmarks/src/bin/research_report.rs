@@ -14,10 +14,12 @@ Reads the records (*.json, *.hlog) of a run of all benchmarks.
 
 Usage: research_report DIR            writes DIR/report.html and DIR/results.csv
        research_report --compare OLD NEW
+       research_report --compare OLD OLD-2 ... -- NEW NEW-2 ...
 
-OLD and NEW are directories, or single records. A row is compared by its ratio, or else by its
-median or rate, and by each quantity for which it has a goal. The exit code is 1 if one of them
-became worse by more than noise, is missing, or fails now; 2 if the records cannot be read.";
+OLD and NEW are directories, or single records; several are runs of the same commit. A row is
+compared by its ratio, or else by its median or rate, and by each quantity for which it has a goal.
+The exit code is 1 if one of them became worse by more than noise, is missing, or fails now; 2 if
+the records cannot be read. Noise is 5 % if each side has several runs, and otherwise 25 %.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,7 +29,11 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
-        ["--compare", old, new] => compare_runs(Path::new(old), Path::new(new)),
+        ["--compare", runs @ ..] => match runs.iter().position(|one| *one == "--") {
+            Some(at) if at > 0 && at + 1 < runs.len() => compare_runs(&runs[..at], &runs[at + 1..]),
+            None if runs.len() == 2 => compare_runs(&runs[..1], &runs[1..]),
+            _ => Err(USAGE.into()),
+        },
         [directory] if !directory.starts_with('-') => write_report(Path::new(directory)),
         _ => Err(USAGE.into()),
     };
@@ -52,8 +58,11 @@ fn write_report(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn compare_runs(old: &Path, new: &Path) -> Result<ExitCode, Box<dyn Error>> {
-    let comparison = RunComparison::new(&read_run(old)?, &read_run(new)?);
+fn compare_runs(old: &[&str], new: &[&str]) -> Result<ExitCode, Box<dyn Error>> {
+    let read = |paths: &[&str]| -> Result<Vec<RunRecord>, Box<dyn Error>> {
+        paths.iter().map(|path| read_run(Path::new(path))).collect()
+    };
+    let comparison = RunComparison::of_runs(&read(old)?, &read(new)?);
     print!("{}", comparison.render());
     Ok(ExitCode::from(u8::from(comparison.is_worse())))
 }

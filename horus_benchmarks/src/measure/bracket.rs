@@ -3,17 +3,17 @@
 //!
 //! A hypervisor can move a virtual machine at any moment between cores that are near each other and
 //! cores that are not. If the floor before a round differs from the floor after it, it is unknown
-//! which of the two applies to the round. The round is then measured again.
+//! which of the two applies to the round. The round is then measured again, with those of the other
+//! candidates of its cycle.
 
+use crate::measure::rounds::alternating_order;
 use crate::measure::state::{MachineState, split_by_state};
 use crate::measure::stats::{self, Ratio};
-use crate::measure::tsc::TscClock;
-use crate::measure::workload::Round;
 
-/// Maximum ratio of the slower to the faster floor round around a measured round that counts.
+/// Maximum ratio of the slowest to the fastest floor round in a cycle that counts.
 pub const STEADY_FLOOR_RATIO_MAX: f64 = 1.2;
 
-/// Maximum number of attempts to measure each requested round.
+/// Maximum number of attempts to measure each requested cycle.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// A measured round, together with the medians of the floor rounds before and after it.
@@ -35,24 +35,17 @@ impl<S> BracketedRound<S> {
     pub fn floor_ns(&self) -> f64 {
         (self.before_ns + self.after_ns) / 2.0
     }
-
-    fn unsteadiness(&self) -> f64 {
-        let low = self.before_ns.min(self.after_ns);
-        let high = self.before_ns.max(self.after_ns);
-        if low > 0.0 { high / low } else { f64::INFINITY }
-    }
 }
 
-/// The results of measured rounds, each of which lies between two rounds of the floor.
+/// The results of measured rounds of one candidate, each of which lies between two rounds of the
+/// floor.
 #[derive(Debug, Clone)]
 pub struct BracketedRounds<S> {
     /// All rounds, in the order in which they were measured.
     pub all: Vec<BracketedRound<S>>,
-    /// All rounds of the floor, merged into one; `None` if there were none.
-    pub floor: Option<Round>,
-    /// Number of rounds that were repeated because the floor changed during them.
+    /// Number of rounds that were repeated because the floor changed during their cycles.
     pub repeated: u32,
-    /// Number of rounds that count although the floor changed around them.
+    /// Number of rounds that count although the floor changed during their cycles.
     pub unsteady: u32,
 }
 
@@ -83,71 +76,70 @@ impl<S> BracketedRounds<S> {
         let ratio = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED);
         (ratio, split_by_state(&floors_ns, &pairs))
     }
-
-    /// Lets additional rounds count, those with the steadiest floor first, until `rounds` rounds
-    /// count.
-    fn count_steadiest(&mut self, rounds: u32) {
-        let counting = self.rounds_that_count().count();
-        let others = self.all.iter_mut().filter(|bracket| !bracket.counts);
-        let mut others: Vec<_> = others.collect();
-        others.sort_by(|a, b| a.unsteadiness().total_cmp(&b.unsteadiness()));
-        let missing = (rounds as usize).saturating_sub(counting);
-        for bracket in others.into_iter().take(missing) {
-            bracket.counts = true;
-            self.unsteady += 1;
-        }
-        self.repeated = (self.all.len() as u32).saturating_sub(rounds);
-    }
 }
 
-/// Runs `subject` repeatedly, with a round of the floor between two runs. Stops after `rounds` runs
-/// around which the floor was steady ([`STEADY_FLOOR_RATIO_MAX`]), or after three times `rounds`
-/// runs. In the latter case the runs with the steadiest floor count as well.
+/// Measures `candidates` candidates in turn, and a round of the floor before and after each round
+/// of a candidate. Calls `subject` with the index of the candidate; the order of the candidates
+/// alternates from cycle to cycle. `floor_ns` measures a round of the floor, and returns its median
+/// in nanoseconds.
+///
+/// A cycle counts if all of its floors were about the same ([`STEADY_FLOOR_RATIO_MAX`]); so all
+/// candidates ran in the same state of the machine. Stops after `rounds` cycles that count, or
+/// after three times `rounds` cycles. In the latter case those with the steadiest floor count as
+/// well. Returns the rounds of each candidate.
 pub fn run_between_floors<S, E>(
     rounds: u32,
-    clock: &TscClock,
-    mut floor: impl FnMut() -> Result<Round, E>,
-    mut subject: impl FnMut() -> Result<S, E>,
-) -> Result<BracketedRounds<S>, E> {
-    let mut measured = BracketedRounds {
-        all: Vec::new(),
-        floor: None,
-        repeated: 0,
-        unsteady: 0,
-    };
-    let mut before: Option<f64> = None;
-    let mut steady = 0;
-    for _ in 0..rounds.saturating_mul(ATTEMPTS_MAX) {
-        if steady == rounds {
+    candidates: usize,
+    mut floor_ns: impl FnMut() -> Result<f64, E>,
+    mut subject: impl FnMut(usize) -> Result<S, E>,
+) -> Result<Vec<BracketedRounds<S>>, E> {
+    let mut measured: Vec<Vec<BracketedRound<S>>> = (0..candidates).map(|_| Vec::new()).collect();
+    let mut unsteadiness: Vec<f64> = Vec::new();
+    let is_steady = |ratio: &f64| *ratio <= STEADY_FLOOR_RATIO_MAX;
+    let mut last_ns: Option<f64> = None;
+    for cycle in 0..rounds.saturating_mul(ATTEMPTS_MAX) {
+        if unsteadiness.iter().filter(|ratio| is_steady(ratio)).count() == rounds as usize {
             break;
         }
-        let before_ns = match before {
-            Some(before_ns) => before_ns,
-            None => merge_floor_round(&mut measured.floor, floor()?, clock),
+        let mut before_ns = match last_ns {
+            Some(last_ns) => last_ns,
+            None => floor_ns()?,
         };
-        let subject = subject()?;
-        let after_ns = merge_floor_round(&mut measured.floor, floor()?, clock);
-        let mut bracket = BracketedRound {
-            before_ns,
-            after_ns,
-            subject,
-            counts: false,
-        };
-        bracket.counts = bracket.unsteadiness() <= STEADY_FLOOR_RATIO_MAX;
-        steady += u32::from(bracket.counts);
-        measured.all.push(bracket);
-        before = Some(after_ns);
+        let (mut least_ns, mut largest_ns) = (before_ns, before_ns);
+        for index in alternating_order(cycle, candidates) {
+            let subject = subject(index)?;
+            let after_ns = floor_ns()?;
+            least_ns = least_ns.min(after_ns);
+            largest_ns = largest_ns.max(after_ns);
+            measured[index].push(BracketedRound {
+                before_ns,
+                after_ns,
+                subject,
+                counts: false,
+            });
+            before_ns = after_ns;
+        }
+        last_ns = Some(before_ns);
+        unsteadiness.push(match least_ns > 0.0 {
+            true => largest_ns / least_ns,
+            false => f64::INFINITY,
+        });
     }
-    measured.count_steadiest(rounds);
-    Ok(measured)
-}
-
-/// Merges a round of the floor into `all`, and returns the median of the round in nanoseconds.
-fn merge_floor_round(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 {
-    let p50_ns = round.p50_ns(clock);
-    match all {
-        Some(all) => all.merge(&round),
-        None => *all = Some(round),
-    }
-    p50_ns
+    let mut steadiest: Vec<usize> = (0..unsteadiness.len()).collect();
+    steadiest.sort_by(|&a, &b| unsteadiness[a].total_cmp(&unsteadiness[b]));
+    steadiest.truncate(rounds as usize);
+    let unsteady = steadiest
+        .iter()
+        .filter(|&&cycle| !is_steady(&unsteadiness[cycle]));
+    let unsteady = unsteady.count() as u32;
+    let repeated = (unsteadiness.len() as u32).saturating_sub(rounds);
+    let all = measured.into_iter().map(|mut all| {
+        steadiest.iter().for_each(|&cycle| all[cycle].counts = true);
+        BracketedRounds {
+            all,
+            repeated,
+            unsteady,
+        }
+    });
+    Ok(all.collect())
 }

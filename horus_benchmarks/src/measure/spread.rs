@@ -3,12 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::{
-    BOOTSTRAP_SEED, Samples, bootstrap_median_interval, coefficient_of_variation, round_ns,
-    round_ratio,
+    Samples, coefficient_of_variation, has_median_interval, median_interval, round_ns, round_ratio,
 };
-
-/// Minimum number of rounds for a confidence interval from their medians.
-const ROUNDS_MIN: usize = 5;
 
 /// Half the width of the range that contains 95 % of a normal distribution, in standard deviations.
 const NORMAL_95_HALF_WIDTH: f64 = 1.959_964;
@@ -47,6 +43,12 @@ pub enum Resampled {
 }
 
 impl Spread {
+    /// Returns true if the confidence interval is one of 95 %: if there were enough rounds, and
+    /// their medians were resampled. (Older records have intervals of five rounds.)
+    pub fn is_of_rounds(&self) -> bool {
+        self.resampled == Resampled::Rounds && has_median_interval(self.rounds)
+    }
+
     /// Returns the spread of `samples`, if there are any. Their unit is `ns_per_unit` nanoseconds.
     pub fn from_samples(samples: &Samples, ns_per_unit: f64) -> Option<Spread> {
         let parts = samples.round_summaries();
@@ -55,14 +57,12 @@ impl Spread {
         }
         let medians: Vec<f64> = parts.iter().map(|part| part.p50).collect();
         let means: Vec<f64> = parts.iter().map(|part| part.mean).collect();
-        let (resampled, (low, high)) = if parts.len() >= ROUNDS_MIN {
-            let interval = bootstrap_median_interval(&medians, BOOTSTRAP_SEED);
-            (Resampled::Rounds, interval)
-        } else {
-            (Resampled::Samples, median_interval_of(samples))
+        let (resampled, ends) = match median_interval(&medians) {
+            Some(ends) => (Resampled::Rounds, ends),
+            None => (Resampled::Samples, median_interval_of(samples)),
         };
         Some(Spread {
-            p50_ci: [low, high].map(|end| round_ns(end * ns_per_unit)),
+            p50_ci: ends.map(|end| round_ns(end * ns_per_unit)),
             resampled,
             rounds: parts.len(),
             cv: samples.coefficient_of_variation().map(round_ratio),
@@ -78,8 +78,8 @@ impl Spread {
 /// WHY it draws none: the number of values in a resample that are below a given value follows a
 /// binomial distribution, so the distribution of the medians is known. Drawing 10 000 resamples of
 /// a million samples would take longer than the benchmark.
-fn median_interval_of(samples: &Samples) -> (f64, f64) {
+fn median_interval_of(samples: &Samples) -> [f64; 2] {
     let reach = NORMAL_95_HALF_WIDTH * 0.5 / (samples.count() as f64).sqrt();
     let at = |quantile: f64| samples.quantile(quantile.clamp(0.0, 1.0)) as f64;
-    (at(0.5 - reach), at(0.5 + reach))
+    [at(0.5 - reach), at(0.5 + reach)]
 }

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::{self, Ratio};
 
-/// Minimum ratio of the largest to the smallest floor of a row for two states of the machine.
-const TWO_STATES_FLOOR_RATIO_MIN: f64 = 2.0;
-
-/// Maximum ratio of the floors of two rounds that ran in the same state of the machine.
+/// Maximum ratio of the floors of two rounds that ran in the same state of the machine. If two
+/// states were seen, the ratio between their nearest floors is larger.
 const SAME_STATE_FLOOR_RATIO_MAX: f64 = 1.4;
+
+/// Minimum number of rounds of each state. WHY: one or two floors may be slow because of an
+/// interrupt.
+const STATE_ROUNDS_MIN: usize = 3;
 
 /// A state of the machine, and the result of the rounds that ran in that state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,23 +25,30 @@ pub struct MachineState {
     #[serde(default)]
     pub numbers: Vec<usize>,
     /// Median ratio of these rounds: that of the result to the floor or, in a comparison with
-    /// another library, that of the two results.
+    /// another library, that of the two results. Of streams, the median rate.
     pub ratio: f64,
-    /// Bootstrap 95 % confidence interval of `ratio`; `None` in old records.
+    /// Bootstrap 95 % confidence interval of `ratio`; `None` if there are fewer than six rounds,
+    /// and in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_ci: Option<[f64; 2]>,
 }
 
 impl MachineState {
+    /// Returns the confidence interval of `ratio`, if there were enough rounds for one. (Older
+    /// records have intervals of fewer rounds.)
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        self.ratio_ci.filter(|_| self.has_enough_rounds())
+    }
+
+    /// Returns true if there were enough rounds for a verdict on them.
+    pub const fn has_enough_rounds(&self) -> bool {
+        stats::has_median_interval(self.rounds)
+    }
+
     /// Returns true if `self` and `other` have the floor of the same state.
     pub fn is_same_as(&self, other: &MachineState) -> bool {
         let ratio = self.floor_ns / other.floor_ns;
         (1.0 / SAME_STATE_FLOOR_RATIO_MAX..=SAME_STATE_FLOOR_RATIO_MAX).contains(&ratio)
-    }
-
-    /// Returns the confidence interval of the ratio, or if it is not known, the ratio twice.
-    pub fn interval(&self) -> [f64; 2] {
-        self.ratio_ci.unwrap_or([self.ratio; 2])
     }
 }
 
@@ -47,14 +56,8 @@ impl MachineState {
 /// one first. `floors_ns` has the floor of each round in nanoseconds, and `pairs` the divisor and
 /// the dividend of the ratio that the states report.
 pub fn split_by_state(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineState> {
-    let smallest = floors_ns.iter().copied().fold(f64::INFINITY, f64::min);
-    let largest = floors_ns.iter().copied().fold(0.0, f64::max);
-    let split_ns = if largest > TWO_STATES_FLOOR_RATIO_MIN * smallest {
-        (smallest * largest).sqrt()
-    } else {
-        largest
-    };
-    let is_fast = |ns: f64| ns <= split_ns;
+    let fastest_of_slow_ns = find_slow_state(floors_ns);
+    let is_fast = |ns: f64| ns < fastest_of_slow_ns;
     [true, false]
         .into_iter()
         .filter_map(|fast| {
@@ -67,6 +70,18 @@ pub fn split_by_state(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineSta
         .collect()
 }
 
+/// Returns the fastest floor of the slower one of two states: the floor above the widest gap
+/// between floors. Returns infinity if the machine was in one state only.
+fn find_slow_state(floors_ns: &[f64]) -> f64 {
+    let mut sorted = floors_ns.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let firsts = STATE_ROUNDS_MIN..=sorted.len().saturating_sub(STATE_ROUNDS_MIN);
+    let gap = |&first: &usize| sorted[first] / sorted[first - 1];
+    let widest = firsts.max_by(|a, b| gap(a).total_cmp(&gap(b)));
+    let slow = widest.filter(|first| gap(first) > SAME_STATE_FLOOR_RATIO_MAX);
+    slow.map_or(f64::INFINITY, |first| sorted[first])
+}
+
 /// Returns the state of the rounds with the given numbers; `None` if no round has a ratio.
 fn state_of_rounds(
     floors_ns: &[f64],
@@ -74,13 +89,13 @@ fn state_of_rounds(
     numbers: Vec<usize>,
 ) -> Option<MachineState> {
     let own: Vec<_> = numbers.iter().map(|&number| pairs[number]).collect();
-    let Ratio { median, low, high } = stats::paired_ratio(&own, stats::BOOTSTRAP_SEED)?;
+    let Ratio { median, interval } = stats::paired_ratio(&own, stats::BOOTSTRAP_SEED)?;
     let mut floors: Vec<_> = numbers.iter().map(|&number| floors_ns[number]).collect();
     Some(MachineState {
         floor_ns: stats::median(&mut floors),
         rounds: numbers.len(),
         numbers,
         ratio: median,
-        ratio_ci: Some([low, high]),
+        ratio_ci: interval,
     })
 }

@@ -4,6 +4,7 @@
 use fastrand::Rng;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// The random seed of every bootstrap, so that the same samples give the same confidence interval.
 pub const BOOTSTRAP_SEED: u64 = 7;
@@ -287,19 +288,23 @@ pub struct PercentilesWithoutOutliers {
     pub cv: Option<f64>,
 }
 
-/// A ratio of two medians, and its 95 % confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+/// A ratio of two medians.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
+    /// The median of the ratios of all rounds.
     pub median: f64,
-    pub low: f64,
-    pub high: f64,
+    /// The 95 % confidence interval of the median, if there are enough rounds for one.
+    pub interval: Option<[f64; 2]>,
 }
 
 impl Ratio {
-    /// Returns the median and both ends of its confidence interval, as records have them.
-    pub const fn to_array(self) -> [f64; 3] {
-        [self.median, self.low, self.high]
+    /// Returns the ratio as records have it: the median and both ends of its confidence interval,
+    /// or the median alone.
+    pub fn to_json(self) -> Value {
+        match self.interval {
+            Some([low, high]) => json!([self.median, low, high]),
+            None => json!(self.median),
+        }
     }
 }
 
@@ -312,8 +317,8 @@ pub fn ratio_of_medians(floor: &[f64], subject: &[f64]) -> Option<Ratio> {
 }
 
 /// Returns the median of `subject / floor` over `(floor, subject)` pairs, and its 95 % confidence
-/// interval as [`bootstrap_median_interval`] computes it. Ignores pairs whose floor is not above 0.
-/// Returns `None` if no pair remains.
+/// interval, computed like that of [`median_interval`] with the given `seed`. Ignores pairs whose
+/// floor is not above 0. Returns `None` if no pair remains.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let mut ratios: Vec<f64> = pairs
         .iter()
@@ -323,11 +328,10 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     if ratios.is_empty() {
         return None;
     }
-    let (low, high) = bootstrap_median_interval(&ratios, seed);
     Some(Ratio {
+        interval: has_median_interval(ratios.len())
+            .then(|| bootstrap_median_interval(&ratios, seed).into()),
         median: median(&mut ratios),
-        low,
-        high,
     })
 }
 
@@ -366,7 +370,20 @@ pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
 
 /// Minimum number of values for a 95 % interval of their median. WHY: even the interval from the
 /// smallest to the largest of five values contains the true median only 15 times out of 16.
-pub const MEDIAN_INTERVAL_VALUES_MIN: usize = 6;
+const MEDIAN_INTERVAL_VALUES_MIN: usize = 6;
+
+/// Returns true if a 95 % interval of a median can be computed from `values` independent values.
+/// Fewer values are also too few for a verdict.
+pub const fn has_median_interval(values: usize) -> bool {
+    values >= MEDIAN_INTERVAL_VALUES_MIN
+}
+
+/// Returns the 95 % confidence interval of the median of `values`, as
+/// [`bootstrap_median_interval`] computes it; `None` if there are too few values.
+pub fn median_interval(values: &[f64]) -> Option<[f64; 2]> {
+    has_median_interval(values.len())
+        .then(|| bootstrap_median_interval(values, BOOTSTRAP_SEED).into())
+}
 
 /// Rounds a number of nanoseconds to picoseconds.
 pub fn round_ns(ns: f64) -> f64 {

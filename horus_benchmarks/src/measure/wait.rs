@@ -33,6 +33,7 @@ pub struct OtherEndWatch {
     gone: Arc<dyn Fn() -> bool + Send + Sync>,
     limit: Duration,
     share_cpu: bool,
+    pauses: u32,
 }
 
 impl fmt::Debug for OtherEndWatch {
@@ -52,6 +53,7 @@ impl OtherEndWatch {
             gone: Arc::new(gone),
             limit: STALL_LIMIT,
             share_cpu,
+            pauses: 0,
         }
     }
 
@@ -60,7 +62,13 @@ impl OtherEndWatch {
         OtherEndWatch { limit, ..self }
     }
 
-    /// Calls `poll` repeatedly until it returns a value. Executes no `pause` instruction.
+    /// Returns a watch whose waits execute `pauses` pause instructions after each poll that found
+    /// nothing, in addition to those that the poll itself executes.
+    pub fn with_pauses(self, pauses: u32) -> OtherEndWatch {
+        OtherEndWatch { pauses, ..self }
+    }
+
+    /// Calls `poll` repeatedly until it returns a value.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
         let mut wait = WaitState {
@@ -72,6 +80,9 @@ impl OtherEndWatch {
             for _ in 0..spins {
                 if let Some(found) = poll() {
                     return Ok(found);
+                }
+                for _ in 0..self.pauses {
+                    std::hint::spin_loop();
                 }
             }
             self.check_peer_and_time(&mut wait)?;

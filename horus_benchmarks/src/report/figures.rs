@@ -20,7 +20,8 @@ figures! {
     /// Median time of a scheduler's round divided by the number of its nodes (by 1 if it has none),
     /// in nanoseconds. It includes the cost of reading the timer.
     ns_per_node: f64,
-    /// Processor time of the measured thread, in percent of the time that passed.
+    /// Processor time of the measured thread (in rows of actors, of the process), in percent of the
+    /// time that passed.
     cpu_percent: f64,
     /// Number of due times that a scheduler met or skipped, minus the number of due times that
     /// should have passed according to the kernel's clock.

@@ -8,7 +8,9 @@ use minijinja::context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::measure::state::MachineState;
+use crate::measure::state::{self, MachineState};
+use crate::measure::stats;
+use crate::measure::stream::StreamRecord;
 use crate::report::rows::{self, Report, Row};
 use crate::report::table::empty_table;
 use crate::report::template::{Columns, fill_template};
@@ -19,6 +21,13 @@ pub const FLOOR_NS_KEY: &str = "floor_ns";
 
 /// Key in the settings of a report for the ratio of each row to the floor in each [`MachineState`].
 pub const FLOOR_RATIO_BY_STATE_KEY: &str = "floor_ratio_by_state";
+
+/// Key in the settings of a report for the rate of each row in each [`MachineState`].
+pub const RATE_BY_STATE_KEY: &str = "rate_by_state";
+
+/// Key in the settings of a report for the [`StreamRecord`]s of each row. The states of a row
+/// without [`RATE_BY_STATE_KEY`] are computed from them.
+pub const STREAMS_KEY: &str = "streams";
 
 /// Key in the settings of a report for ratios between rows, each with its 95 % confidence interval.
 pub const RATIOS_KEY: &str = "ratio_to";
@@ -43,6 +52,13 @@ const MET_WORD: &str = "met";
 
 /// First word of the verdict on a goal that was not met.
 const MISSED_WORD: &str = "missed";
+
+/// The verdict on a goal for a value of so few rounds that it has no confidence interval. The goal
+/// counts neither as met nor as missed.
+const TOO_FEW_ROUNDS: &str = "too few rounds for a verdict";
+
+/// The name of the ratio to a peer.
+const RATIO: &str = "ratio";
 
 /// All quantities and goals.
 static GOALS: LazyLock<Goals> = LazyLock::new(|| {
@@ -80,10 +96,12 @@ pub(crate) struct Quantity {
     /// True if two runs are compared by the quantity even in rows without a goal for it.
     #[serde(default)]
     pub(crate) is_general: bool,
-    /// True if the quantity is a ratio. Only ratios can be compared between different machines, and
-    /// only they are judged by their interval.
+    /// True if the quantity is a ratio. Only ratios can be compared between different machines.
     #[serde(default)]
     pub(crate) is_ratio: bool,
+    /// Key in the settings of a report for the values of each row in each [`MachineState`], if
+    /// reports have them.
+    states: Option<String>,
     /// The change between two runs that counts as noise, in the unit of the quantity; `None` if
     /// noise is a relative change. WHY: the value may be 0.
     pub(crate) noise: Option<f64>,
@@ -108,6 +126,16 @@ enum LimitKind {
 pub(crate) struct Measured {
     pub(crate) value: f64,
     pub(crate) interval: Option<[f64; 2]>,
+}
+
+impl Measured {
+    /// Returns the value in a state of the machine, and its interval.
+    pub(crate) fn in_state(state: &MachineState) -> Measured {
+        Measured {
+            value: state.ratio,
+            interval: state.interval(),
+        }
+    }
 }
 
 impl Quantity {
@@ -147,9 +175,23 @@ impl Quantity {
         self.limit == LimitKind::AtLeast
     }
 
-    /// Returns true if the reports record the quantity of a row in each state of the machine, too.
-    pub(crate) fn is_recorded_by_machine_state(&self) -> bool {
-        self.is_general && self.is_ratio
+    /// Returns true if the quantity has a confidence interval, provided that there were enough
+    /// rounds. The others are values of a whole run, such as a 99th percentile or a mean.
+    pub(crate) fn has_interval(&self) -> bool {
+        self.interval.is_some() || self.is_ratio
+    }
+
+    /// Returns the states of the machine in which the row `id` was measured, with the value of the
+    /// quantity in each. Returns an empty list if `settings` do not have them.
+    pub(crate) fn states(&self, settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
+        let Some(key) = &self.states else {
+            return Vec::new();
+        };
+        let recorded = rows::value_of_row(settings, key, id);
+        recorded.unwrap_or_else(|| match &**key {
+            RATE_BY_STATE_KEY => states_of_streams(settings, id),
+            _ => Vec::new(),
+        })
     }
 
     /// Returns true if the row `id` has a goal for this quantity.
@@ -168,23 +210,99 @@ impl Quantity {
     }
 
     /// Returns the verdict on `row`, whose quantity has the limit `limit`. If the machine was in
-    /// two states, a ratio has to meet the limit in both. Returns `None` if the row does not have
-    /// the quantity.
+    /// two states, the quantity has to meet the limit in both. Returns `None` if the row does not
+    /// have the quantity.
     fn judge(&self, limit: f64, row: &Row, settings: &Map<String, Value>) -> Option<Verdict> {
-        let found = self.read(&row_with_ratios(row, settings))?;
-        let interval = found.interval.filter(|_| self.is_ratio);
-        let mut states = recorded_states(settings, &row.id);
-        states.retain(|_| self.is_recorded_by_machine_state());
-        let text = |value, interval| verdict_text(self.is_met(value, limit), limit, interval);
-        let verdict = || text(found.value, interval.unwrap_or([found.value; 2]));
-        let texts = context! { limit, value => found.value };
-        let ends = interval.map(|[low, high]| format!(" [{low:.2}, {high:.2}]"));
+        let mut found = self.read(&row_with_ratios(row, settings))?;
+        let states = self.states(settings, &row.id);
+        let rounds = states.iter().map(|state| state.rounds).sum();
+        if !states.is_empty() && !stats::has_median_interval(rounds) {
+            found.interval = None;
+        }
+        let text = |found: Measured| {
+            let text = |value: f64| fill_template(&self.measured, context! { limit, value });
+            let ends = match found.interval {
+                Some([low, high]) => format!(" [{}, {}]", text(low)?, text(high)?),
+                None => String::new(),
+            };
+            Some(text(found.value)? + &ends)
+        };
+        let in_state = |state: &MachineState| {
+            let floor = format!(" (floor {:.0} ns)", state.floor_ns);
+            Some(text(Measured::in_state(state))? + &floor)
+        };
+        // WHY not of all ratios: a ratio does not depend on the floor as a rate does.
+        let by_state = states.len() > 1 || (states.len() == 1 && !self.is_ratio);
+        let measured = match by_state {
+            true => states
+                .iter()
+                .map(in_state)
+                .collect::<Option<Vec<_>>>()?
+                .join(", "),
+            false => text(found)?,
+        };
         Some(Verdict {
             id: row.id.clone(),
-            goal: fill_template(&self.goal, texts.clone())?,
-            measured: fill_template(&self.measured, texts)? + &ends.unwrap_or_default(),
-            verdict: judge_states(&states, text).unwrap_or_else(verdict),
+            goal: fill_template(&self.goal, context! { limit })?,
+            measured,
+            verdict: match states.len() {
+                ..2 => self.judge_value(limit, found),
+                _ => self.judge_states(limit, &states),
+            },
         })
+    }
+
+    /// Returns the verdict on a value. It says if `limit` lies within the confidence interval of
+    /// the value, and if a peer is not slower although a goal below 1 is met.
+    fn judge_value(&self, limit: f64, found: Measured) -> String {
+        let is_met = self.is_met(found.value, limit);
+        let word = if is_met { MET_WORD } else { MISSED_WORD };
+        let Some([low, high]) = found.interval else {
+            let word = if self.has_interval() {
+                TOO_FEW_ROUNDS
+            } else {
+                word
+            };
+            return word.to_owned();
+        };
+        let within = match low < limit && limit < high {
+            true => ", limit within the interval",
+            false => "",
+        };
+        let ahead = match self.name == RATIO && is_met && limit < 1.0 {
+            true if high < 1.0 => "; theirs is ahead",
+            true if low <= 1.0 => "; neither is ahead",
+            _ => "",
+        };
+        format!("{word}{within}{ahead}")
+    }
+
+    /// Returns the verdicts on the values in all `states` of the machine: missed ones first, and
+    /// those of too few rounds last.
+    fn judge_states(&self, limit: f64, states: &[MachineState]) -> String {
+        let judge = |state: &MachineState| {
+            let verdict = match state.has_enough_rounds() {
+                // Old records have states without an interval.
+                true => self.judge_value(
+                    limit,
+                    Measured {
+                        interval: state.ratio_ci.or(Some([state.ratio; 2])),
+                        value: state.ratio,
+                    },
+                ),
+                false => format!("{TOO_FEW_ROUNDS}: {}", state.rounds),
+            };
+            format!("{verdict} (floor {:.0} ns)", state.floor_ns)
+        };
+        let mut verdicts: Vec<String> = states.iter().map(judge).collect();
+        let words = [MISSED_WORD, MET_WORD];
+        verdicts.sort_by_key(|text| {
+            words
+                .iter()
+                .position(|word| text.starts_with(word))
+                .unwrap_or(2)
+        });
+        verdicts.join("; ")
     }
 }
 
@@ -194,7 +312,8 @@ pub(crate) fn quantities() -> &'static [Quantity] {
     &GOALS.quantities
 }
 
-fn quantity(name: &str) -> &'static Quantity {
+/// Returns the quantity with this name, which must exist.
+pub(crate) fn quantity(name: &str) -> &'static Quantity {
     let found = quantities().iter().find(|one| one.name == name);
     found.expect("the constant list has all quantities of its goals")
 }
@@ -208,7 +327,8 @@ pub struct Verdict {
     pub goal: String,
     /// The text that states the measured value, with its confidence interval if it has one.
     pub measured: String,
-    /// The word `met` or `missed`, followed by an explanation if there is one.
+    /// The word `met` or `missed`, or that there were too few rounds, followed by an explanation if
+    /// there is one.
     pub verdict: String,
 }
 
@@ -216,6 +336,12 @@ impl Verdict {
     /// Returns true if the measured value meets the goal.
     pub fn is_met(&self) -> bool {
         self.verdict.starts_with(MET_WORD)
+    }
+
+    /// Returns true if the measured value does not meet the goal. If there were too few rounds for
+    /// a verdict, the goal is neither met nor missed.
+    pub fn is_missed(&self) -> bool {
+        self.verdict.starts_with(MISSED_WORD)
     }
 }
 
@@ -227,7 +353,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let of_goals = GOALS.rows.iter().filter_map(|(id, name, limit)| {
         let mut verdict = quantity(name).judge(*limit, find(id)?, settings)?;
         let is_stalled = stalls.filter(|percent| *percent > 1.0 && !id.ends_with(QUIET_SUFFIX));
-        if let Some(percent) = is_stalled.filter(|_| name == "p99" && !verdict.is_met()) {
+        if let Some(percent) = is_stalled.filter(|_| name == "p99" && verdict.is_missed()) {
             let text = format!("; the CPU stood still in {percent:.1} % of the time");
             verdict.verdict.push_str(&text);
         }
@@ -236,10 +362,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let of_comparisons = rows.iter().filter_map(|row| {
         let mut goals = GOALS.comparisons.iter();
         let min = goals.find(|goal| row.id.starts_with(&goal.ids))?.min;
-        let mut verdict = quantity("ratio").judge(min, row, settings)?;
-        if recorded_states(settings, &row.id).len() < 2 {
-            verdict.verdict.push_str(remark_on_ratio(row, min));
-        }
+        let mut verdict = quantity(RATIO).judge(min, row, settings)?;
         if let Some(dropped) = row.figures.rounds_dropped {
             let text = format!("; {dropped} rounds without a value of the divisor are left out");
             verdict.verdict.push_str(&text);
@@ -249,41 +372,26 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     of_goals.chain(of_comparisons).collect()
 }
 
-/// Returns what a verdict adds to the word on a ratio that should be at least `min`.
-///
-/// WHY: a goal below 1 may be met although ours is slower than theirs.
-fn remark_on_ratio(row: &Row, min: f64) -> &'static str {
-    match (row.figures.ratio, row.figures.ratio_ci) {
-        (_, None) => "; too few rounds for an interval",
-        (found, _) if found < Some(min) || min >= 1.0 => "",
-        (_, Some([_, high])) if high < 1.0 => "; theirs is ahead",
-        (_, Some([low, _])) if low <= 1.0 => "; neither is ahead",
-        _ => "",
-    }
-}
-
-/// Returns the states of the machine in which the row `id` was measured, as `settings` has them.
-/// Returns an empty list if they are not recorded.
-pub(crate) fn recorded_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
-    rows::value_of_row(settings, FLOOR_RATIO_BY_STATE_KEY, id).unwrap_or_default()
-}
-
-/// Returns the verdicts on the ratios in all `states` of the machine, missed ones first; `text`
-/// makes one of a ratio and its interval. Returns `None` if the machine was in one state only.
-fn judge_states(states: &[MachineState], text: impl Fn(f64, [f64; 2]) -> String) -> Option<String> {
-    let judge = |state: &MachineState| {
-        let verdict = text(state.ratio, state.interval());
-        format!("{verdict} (floor {:.0} ns)", state.floor_ns)
-    };
-    let mut verdicts: Vec<String> = states.iter().map(judge).collect();
-    verdicts.sort_by_key(|verdict| verdict.starts_with(MET_WORD));
-    (verdicts.len() > 1).then(|| verdicts.join("; "))
+/// Computes the states of the machine during the streams of the row `id` that count, with the
+/// median rate in each. Returns an empty list if `settings` do not have the streams.
+fn states_of_streams(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
+    let streams: Option<Vec<StreamRecord>> = rows::value_of_row(settings, STREAMS_KEY, id);
+    let mut streams = streams.unwrap_or_default();
+    streams.retain(|stream| stream.counts);
+    let floors = streams
+        .iter()
+        .map(|one| one.floor_ns.iter().sum::<f64>() / 2.0);
+    let rates = streams.iter().map(|one| (1.0, one.msgs_per_s));
+    state::split_by_state(&floors.collect::<Vec<_>>(), &rates.collect::<Vec<_>>())
 }
 
 /// Returns the JSON of `row`, with its ratios to other rows, each with its 95 % confidence
-/// interval.
+/// interval. Leaves out an interval of the median that is not one of enough rounds.
 pub(crate) fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     let mut value = json!(row);
+    if !row.spread.is_some_and(|spread| spread.is_of_rounds()) {
+        value["spread"] = Value::Null;
+    }
     value["ratio_to"] = rows::value_of_row(settings, RATIOS_KEY, &row.id).unwrap_or_default();
     value
 }
@@ -295,7 +403,7 @@ pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     let mut table = empty_table(&columns.headings());
     for one in verdicts {
         let mut value = json!(one);
-        value["states"] = json!(recorded_states(&report.settings, &one.id));
+        value["states"] = json!(quantity(RATIO).states(&report.settings, &one.id));
         let floor = rows::value_of_row(&report.settings, FLOOR_NS_KEY, &one.id);
         value["floor"] = floor.unwrap_or_else(|| json!([]));
         table.add_row(
@@ -306,14 +414,4 @@ pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
         );
     }
     (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
-}
-
-/// Returns the text of a verdict. The text adds that the verdict is uncertain if `limit` lies
-/// within the confidence interval of the measured value, which is from `low` to `high`.
-fn verdict_text(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
-    let word = if is_met { MET_WORD } else { MISSED_WORD };
-    match low < limit && limit < high {
-        true => format!("{word}, limit within the interval"),
-        false => word.to_owned(),
-    }
 }

@@ -15,8 +15,9 @@ use minijinja::value::{Serde, Value};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::report::goals::{self, FLOOR_NS_KEY};
 use crate::report::research::record::{self, RunRecord};
-use crate::report::rows::Row;
+use crate::report::rows::{self, Row};
 use crate::report::template::{Columns, new_engine};
 
 /// The groups of tables in JSON. The key of a group is its name in the marker lines of a document.
@@ -75,13 +76,19 @@ impl Records {
     }
 
     /// Returns the JSON of the row `id` in the shown record. Adds to it the text that says what was
-    /// measured (`basis`), and the range of each value over all records.
+    /// measured (`basis`), the floor beside its rounds, the states of the machine, and the range of
+    /// each value over all records.
     fn row(&self, id: &str) -> Option<serde_json::Value> {
         let programs = self.shown.program(SHOWN_PROGRAM).into_iter();
         let mut programs = programs.chain(&self.shown.programs);
         let (program, row) = programs.find_map(|program| Some((program, program.row(id)?)))?;
         let mut value = json!(row);
         value["basis"] = program.basis(id).into();
+        let floor: Option<[f64; 3]> = rows::value_of_row(&program.settings, FLOOR_NS_KEY, id);
+        value["floor"] = json!(floor);
+        let states = |quantity| goals::quantity(quantity).states(&program.settings, id);
+        value["states"] = json!(states("floor"));
+        value["rate_states"] = json!(states("rate"));
         value["span"] = json!({
             "p50": self.value_range(id, |row| Some(row.ns?.p50)),
             "floor_ratio": self.value_range(id, |row| row.floor_ratio),
@@ -114,7 +121,8 @@ impl Records {
         let tables = tables.collect::<Result<Vec<String>, _>>()?;
         let programs = self.shown.programs.iter();
         let verdicts = programs.flat_map(|one| one.verdicts().into_iter().zip(repeat(&one.name)));
-        let (met, missed): (Vec<_>, Vec<_>) = verdicts.partition(|(one, _)| one.is_met());
+        let (missed, others): (Vec<_>, Vec<_>) = verdicts.partition(|(one, _)| one.is_missed());
+        let undecided = others.iter().filter(|(one, _)| !one.is_met()).count();
         let shown = self
             .shown
             .program(SHOWN_PROGRAM)
@@ -125,7 +133,8 @@ impl Records {
             tables,
             shown => Value::from(Serde(shown)),
             records => self.all.len(),
-            goals => met.len() + missed.len(),
+            goals => others.len() + missed.len(),
+            undecided,
             missed => Value::from(Serde(missed)),
         };
         let text = new_engine().render_str(GROUP_TEXT, values);

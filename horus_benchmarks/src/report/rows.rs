@@ -45,6 +45,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msgs_per_s: Option<f64>,
     /// 95 % confidence interval of `msgs_per_s`, computed from the rates of the single streams.
+    /// Absent if there are fewer than six streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msgs_per_s_ci: Option<[f64; 2]>,
     /// Number of threads that are busy at the same time. `None` if the id of the row implies it.
@@ -57,7 +58,8 @@ pub struct Row {
     /// Median of the row divided by the floor of two cache lines in the same placement and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
-    /// Bootstrap 95 % confidence interval of `floor_ratio`, as its lower and its upper end.
+    /// Bootstrap 95 % confidence interval of `floor_ratio`, as its lower and its upper end. Absent
+    /// if there are fewer than six rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio_ci: Option<[f64; 2]>,
     /// Values that only some rows have, such as values of schedulers.
@@ -135,16 +137,15 @@ impl Row {
     }
 
     /// Creates a row from repeated streams: adds up the messages of all streams, and sets the rate
-    /// to `msgs_per_s`.
-    pub fn from_streams(id: &str, streams: &[StreamResult], msgs_per_s: Option<f64>) -> Row {
+    /// to the median of `rates`, as [`with_rates`](Self::with_rates) does.
+    pub fn from_streams(id: &str, streams: &[StreamResult], rates: &[f64]) -> Row {
         let sent = streams.iter().map(StreamResult::sent).sum();
         let received = streams.iter().map(|stream| stream.received).sum();
         let row = Row {
             id: id.to_owned(),
-            msgs_per_s,
             ..Row::default()
         };
-        row.with_counts(sent, received)
+        row.with_counts(sent, received).with_rates(rates)
     }
 
     /// Returns the row with these numbers of messages. Those that were not received are lost.
@@ -161,17 +162,16 @@ impl Row {
     /// Returns the row with its ratio to the floor, and its interval, set to `ratio`.
     pub fn with_floor_ratio(mut self, ratio: Option<Ratio>) -> Row {
         self.floor_ratio = ratio.map(|ratio| ratio.median);
-        self.floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
+        self.floor_ratio_ci = ratio.and_then(|ratio| ratio.interval);
         self
     }
 
-    /// Returns the row with its rate, and its confidence interval, set to the median of `rates`,
-    /// which are the rates of the single streams.
+    /// Returns the row with its rate set to the median of `rates`, which are the rates of the
+    /// single streams. The rate has a confidence interval if there are enough streams.
     pub fn with_rates(mut self, rates: &[f64]) -> Row {
         if !rates.is_empty() {
-            let (low, high) = stats::bootstrap_median_interval(rates, stats::BOOTSTRAP_SEED);
             self.msgs_per_s = Some(stats::median(&mut rates.to_vec()));
-            self.msgs_per_s_ci = Some([low, high]);
+            self.msgs_per_s_ci = stats::median_interval(rates);
         }
         self
     }

@@ -47,13 +47,12 @@ pub fn comparison_row(id: &str, measure: LatencyOrThroughput, figures: [&[f64]; 
     let pairs = ratio_pairs(measure, figures);
     let kept = pairs.iter().filter(|(divisor, _)| *divisor > 0.0).count();
     let dropped = pairs.len() - kept;
-    let Ratio { median, low, high } = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED)?;
-    let has_interval = kept >= stats::MEDIAN_INTERVAL_VALUES_MIN;
+    let Ratio { median, interval } = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED)?;
     let figures = Figures {
         ours: Some(stats::median(&mut ours.to_vec())),
         theirs: Some(stats::median(&mut theirs.to_vec())),
         ratio: Some(median),
-        ratio_ci: has_interval.then_some([low, high]),
+        ratio_ci: interval,
         rounds_dropped: Some(dropped as u64).filter(|dropped| *dropped > 0),
         ..Figures::default()
     };

@@ -38,6 +38,10 @@ const CHOICE_ROUNDS: u32 = 25;
 /// Maximum number of messages that are timed in each of the [`CHOICE_ROUNDS`] rounds.
 const CHOICE_SAMPLES: u64 = 4_000;
 
+/// Minimum number of timed messages in a round of the floor beside other rounds, unless a quarter
+/// of it is more than the other rounds have.
+const SAMPLES_MIN: u64 = 8_000;
+
 /// Number of recent rounds whose medians decide which number of pauses is best.
 const ROUNDS_REMEMBERED: usize = 5;
 
@@ -164,6 +168,14 @@ impl Floor {
         }
         let (_, round) = best.expect("there is at least one number of pauses");
         Ok(round)
+    }
+
+    /// Measures a round of the floor with two cache lines, beside rounds of `effort`. WHY at least
+    /// four times as many messages as in short rounds: the floor is divided into parts, and one
+    /// interrupt would decide the median of a part.
+    pub fn round_beside(&mut self, effort: Effort) -> Result<Round, AnyError> {
+        let samples = effort.samples.max(SAMPLES_MIN.min(4 * effort.samples));
+        self.round(FloorLines::Two, effort.warm_up, samples)
     }
 
     /// Checks by messages in both directions whether the counters of the two cores agree.

@@ -76,7 +76,16 @@ impl Workload {
             Self::Counting(_) => ("counting_all", 1_000_000, "a message of 64 sent at once"),
             Self::Ask => ("ask", 100_000, "a question of a task, and its answer"),
             Self::AskTask => ("ask_task", 100_000, "a question of a task, and its answer"),
-            Self::AskOutside => ("ask_outside", 10_000, "a question of a thread, timed alone"),
+            Self::AskOutside(0) => (
+                "ask_outside",
+                10_000,
+                "a question of a thread after the last answer, timed alone; ours polls, others sleep",
+            ),
+            Self::AskOutside(_) => (
+                "ask_outside_rare",
+                2_000,
+                "a question of a thread that slept for 200 us before it, timed alone",
+            ),
             Self::ThreadRing => ("thread_ring", 100_000, "a hop"),
             Self::ParallelThreadRing => ("parallel_ring", 100_000, "a hop, of 503 tokens"),
             Self::PingPong => ("ping_pong", 100_000, "a hop"),
@@ -102,14 +111,14 @@ impl Workload {
     const fn is_driven_from_outside(self) -> bool {
         matches!(
             self,
-            Self::Create | Self::Tell | Self::Counting(_) | Self::AskOutside | Self::Blitz
+            Self::Create | Self::Tell | Self::Counting(_) | Self::AskOutside(_) | Self::Blitz
         )
     }
 
     /// Returns true if the workload is measured with one thread, or with several.
     const fn has_row(self, is_single_threaded: bool) -> bool {
         match self {
-            Self::AskOutside => !is_single_threaded,
+            Self::AskOutside(_) => !is_single_threaded,
             // WHY: with several threads, `ask` is already asked by a task.
             Self::AskTask => is_single_threaded,
             _ => true,
@@ -293,7 +302,7 @@ fn compare_with_peers(
     let report = &mut session.report;
     let (best, peaks) = best_peer(Latency, |measured| measured.peak_bytes as f64);
     if let Some(ratio) = stats::ratio_of_medians(&peaks[1 + best], &peaks[0]) {
-        let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_array() });
+        let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_json() });
         report.set_row_setting(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
     }
     let figures: &[(&str, LatencyOrThroughput, FigureFn)] = match workload {
@@ -349,7 +358,7 @@ fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row 
     for measured in rounds {
         let mut round = Samples::new();
         match workload {
-            Workload::AskOutside => measured.calls_ps.iter().for_each(|&ps| round.record(ps)),
+            Workload::AskOutside(_) => measured.calls_ps.iter().for_each(|&ps| round.record(ps)),
             Workload::Blitz => round.record((measured.total_ns * 1e3) as u64),
             _ => round.record((ns_per_operation(measured) * 1e3) as u64),
         }
@@ -363,7 +372,8 @@ fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row 
         bytes_each: median(workload == Workload::Create, |measured| {
             measured.grown_bytes as f64 / measured.operations as f64
         }),
-        first_ns: median(workload != Workload::AskOutside, |measured| {
+        cpu_percent: median(true, |measured| measured.cpu_percent),
+        first_ns: median(!matches!(workload, Workload::AskOutside(_)), |measured| {
             measured.first_ns
         }),
         peak_mib: median(true, |measured| {

@@ -5,19 +5,22 @@
 
 use std::time::Duration;
 
+use crate::measure::bracket::{BracketedRound, BracketedRounds, run_between_floors};
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::rounds::alternating_order;
 use crate::measure::state::split_by_state;
 use crate::measure::stats;
 use crate::measure::stream::StreamResult;
-use crate::measure::tsc::TscClock;
 use crate::measure::workload::{Round, Timing};
-use crate::report::goals::FLOOR_RATIO_BY_STATE_KEY;
+use crate::report::goals::{FLOOR_RATIO_BY_STATE_KEY, RATE_BY_STATE_KEY};
 use crate::report::rows::Row;
 use crate::report::versus::{self, LatencyOrThroughput};
+use crate::run::args::Effort;
+use crate::run::bounce::PAUSES_MAX;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::TwoEnds;
 use crate::scenario::entry::Outcome;
+use crate::scenario::survey;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::{Connection, LoopedTransport};
 
@@ -30,6 +33,13 @@ const STREAM_FACTOR: u64 = 500;
 
 /// Minimum number of messages in a stream.
 const STREAM_MESSAGES_MIN: u64 = 500;
+
+/// Maximum number of rounds, and of streams of a round, with each number of pauses between empty
+/// polls, to find the one with which a transport of another library is best.
+const CHOICE_ROUNDS: u32 = 5;
+
+/// Maximum duration of a stream of these rounds.
+const CHOICE_STREAM_TIME: Duration = Duration::from_millis(5);
 
 /// Number of threads that are busy at the same time during a comparison: one for each end.
 const BUSY_THREADS: usize = 2;
@@ -52,10 +62,18 @@ pub struct CandidateGroup {
 
 /// The rounds of one candidate. For each: its results, and its figure, which is the median one-way
 /// time in nanoseconds, or the number of messages per second.
-type CandidateRounds<M> = Vec<(M, f64)>;
+type CandidateRounds<M> = BracketedRounds<(M, f64)>;
 
-fn figures<M>(rounds: &CandidateRounds<M>) -> Vec<f64> {
-    rounds.iter().map(|(_, figure)| *figure).collect()
+/// Returns the figures of the rounds that count.
+fn figures<M>(measured: &CandidateRounds<M>) -> Vec<f64> {
+    let rounds = measured.rounds_that_count();
+    rounds.map(|bracket| bracket.subject.1).collect()
+}
+
+/// Returns the floors beside the rounds that count, in nanoseconds.
+fn floors_ns<M>(measured: &CandidateRounds<M>) -> Vec<f64> {
+    let rounds = measured.rounds_that_count();
+    rounds.map(BracketedRound::floor_ns).collect()
 }
 
 impl CandidateGroup {
@@ -115,29 +133,27 @@ impl CandidateGroup {
         if !self.begin(session, measure) {
             return Ok(());
         }
-        let effort = session.effort;
-        let (all, floors) = self.measure_rounds(session, ends, |connection, clock, _| {
-            let round = connection
-                .round(Timing::RoundTrip, effort.warm_up, effort.samples)?
-                .0;
+        let (effort, clock) = (session.effort, &session.clock);
+        let round = |connection: &mut Connection, _: Option<f64>| -> Outcome<(Round, f64)> {
+            let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
             let p50_ns = round.p50_ns(clock);
             Ok((round, p50_ns))
-        })?;
-        for (&one, rounds) in self.candidates.iter().zip(&all) {
-            let figures = figures(rounds);
-            let ratio = stats::ratio_of_medians(&floors, &figures);
-            let pairs: Vec<_> = floors.iter().copied().zip(figures).collect();
-            let merged = Round::merge_all(rounds.iter().map(|(round, _)| round));
+        };
+        let pauses = self.choose_pauses(effort, ends, measure, round)?;
+        let all = self.measure_rounds(session, ends, &pauses, round)?;
+        for ((&one, measured), pauses) in self.candidates.iter().zip(&all).zip(&pauses) {
+            let (ratio, states) = measured.floor_ratio(|(_, p50_ns)| *p50_ns);
+            let rounds = measured.rounds_that_count();
+            let merged = Round::merge_all(rounds.map(|bracket| &bracket.subject.0));
             let id = self.id(measure, one);
             let row = Row::from_rounds(&id, &merged.ok_or("no rounds")?, &session.clock);
-            let states = split_by_state(&floors, &pairs);
-            session
-                .report
-                .set_row_setting(FLOOR_RATIO_BY_STATE_KEY, &id, states);
-            let basis = format!("RTT/2; {}", one.basis());
+            let report = &mut session.report;
+            report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, &id, states);
+            let basis = format!("RTT/2; {}", describe(one, *pauses));
             session.push(row.with_floor_ratio(ratio), basis);
+            survey::record_floor(session, &id, measured);
         }
-        self.add_comparison_rows(session, measure, &all, &floors);
+        self.add_comparison_rows(session, measure, &all);
         Ok(())
     }
 
@@ -157,8 +173,12 @@ impl CandidateGroup {
         }
         // WHY a limit: a user who only wants to see that all works sets it on the command line.
         let messages_max = session.effort.samples.saturating_mul(STREAM_FACTOR);
-        let (all, floors) = self.measure_rounds(session, ends, |connection, clock, last| {
-            let hz = clock.ticks_per_s();
+        let hz = session.clock.ticks_per_s();
+        let round = |connection: &mut Connection,
+                     last: Option<f64>,
+                     time: Duration,
+                     parts: u32|
+         -> Outcome<(Vec<StreamResult>, f64)> {
             let (_, probe) = connection.stream(PROBE_MESSAGES.min(messages_max))?;
             let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
             let fitting = (per_s.max(last.unwrap_or(per_s)) * time.as_secs_f64()) as u64;
@@ -169,53 +189,113 @@ impl CandidateGroup {
             let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
             let rate = stats::median(&mut rates.collect::<Vec<_>>());
             Ok((streams, rate))
+        };
+        let (short, few) = (time.min(CHOICE_STREAM_TIME), parts.min(CHOICE_ROUNDS));
+        let pauses = self.choose_pauses(session.effort, ends, measure, |connection, last| {
+            round(connection, last, short, few)
         })?;
-        for (&one, rounds) in self.candidates.iter().zip(&all) {
-            let streams = rounds.iter().flat_map(|(streams, _)| streams).copied();
-            let rate = stats::median(&mut figures(rounds));
+        let all = self.measure_rounds(session, ends, &pauses, |connection, last| {
+            round(connection, last, time, parts)
+        })?;
+        for ((&one, measured), pauses) in self.candidates.iter().zip(&all).zip(&pauses) {
+            let streams = measured.all.iter().flat_map(|bracket| &bracket.subject.0);
             let id = self.id(measure, one);
-            let row = Row::from_streams(&id, &streams.collect::<Vec<_>>(), Some(rate));
-            session.push(row, one.basis());
+            let rates = figures(measured);
+            let row = Row::from_streams(&id, &streams.copied().collect::<Vec<_>>(), &rates);
+            let pairs: Vec<_> = rates.iter().map(|&rate| (1.0, rate)).collect();
+            let states = split_by_state(&floors_ns(measured), &pairs);
+            session
+                .report
+                .set_row_setting(RATE_BY_STATE_KEY, &id, states);
+            session.push(row, describe(one, *pauses));
+            survey::record_floor(session, &id, measured);
         }
-        self.add_comparison_rows(session, measure, &all, &floors);
+        self.add_comparison_rows(session, measure, &all);
         Ok(())
     }
 
-    /// Measures one round of the floor and one round of each candidate, again and again. Returns
-    /// the rounds of each candidate, and the floor of each round in nanoseconds. `round` measures
+    /// Returns for each candidate the number of pauses after a poll that found nothing. It is 0 for
+    /// ours, which pause by themselves, and otherwise the number with which the candidate is best
+    /// in some rounds before the measured ones. `round` measures one round, as in
+    /// [`Self::measure_rounds`].
+    fn choose_pauses<M>(
+        &self,
+        effort: Effort,
+        ends: &mut TwoEnds,
+        measure: LatencyOrThroughput,
+        round: impl Fn(&mut Connection, Option<f64>) -> Outcome<(M, f64)>,
+    ) -> Outcome<Vec<u32>> {
+        let connection = &mut ends.connection;
+        let mut choose = |candidate: Carrier| {
+            if candidate.is_ours() {
+                return Ok(0);
+            }
+            let mut all = vec![Vec::new(); PAUSES_MAX as usize + 1];
+            for number in 0..effort.rounds.min(CHOICE_ROUNDS) {
+                for pauses in alternating_order(number, all.len()) {
+                    self.open(connection, candidate, pauses as u32)?;
+                    all[pauses].push(round(connection, None)?.1);
+                }
+            }
+            let badness = |pauses: &u32| {
+                let median = stats::median(&mut all[*pauses as usize].clone());
+                match measure {
+                    LatencyOrThroughput::Latency => median,
+                    LatencyOrThroughput::Throughput => -median,
+                }
+            };
+            let best = (0..=PAUSES_MAX).min_by(|a, b| badness(a).total_cmp(&badness(b)));
+            Ok(best.unwrap_or_default())
+        };
+        let candidates = self.candidates.iter();
+        candidates.map(|&candidate| choose(candidate)).collect()
+    }
+
+    /// Opens a candidate anew. WHY for each round: the relative timing of two ends stays the same
+    /// as long as the memory does.
+    fn open(&self, connection: &mut Connection, carrier: Carrier, pauses: u32) -> Outcome {
+        let size = self.size;
+        connection.set_pauses(pauses);
+        Ok(connection.open(Transport { carrier, size })?)
+    }
+
+    /// Measures rounds of all candidates, with the floor before and after each. Returns the rounds
+    /// of each candidate, all of which have the same number of rounds that count. `round` measures
     /// one round of a candidate. It gets the figure (the median time or the rate) of the
     /// candidate's previous round, and returns the results and the figure of the new one.
     fn measure_rounds<M>(
         &self,
         session: &BenchmarkSession,
         ends: &mut TwoEnds,
-        round: impl Fn(&mut Connection, &TscClock, Option<f64>) -> Outcome<(M, f64)>,
-    ) -> Outcome<(Vec<CandidateRounds<M>>, Vec<f64>)> {
-        let mut all: Vec<_> = self.candidates.iter().map(|_| Vec::new()).collect();
-        let mut floors = Vec::new();
-        for number in 0..session.effort.rounds {
-            // WHY for streams as well: it says which state the machine is in.
-            floors.push(ends.floor_round(session.effort)?.p50_ns(&session.clock));
-            for index in alternating_order(number, all.len()) {
-                let (carrier, size) = (self.candidates[index], self.size);
-                // WHY: the relative timing of two ends stays the same as long as the memory does.
-                ends.connection.open(Transport { carrier, size })?;
-                let last = all[index].last().map(|(_, figure)| *figure);
-                all[index].push(round(&mut ends.connection, &session.clock, last)?);
-            }
-        }
-        ends.connection.close()?;
-        Ok((all, floors))
+        pauses: &[u32],
+        round: impl Fn(&mut Connection, Option<f64>) -> Outcome<(M, f64)>,
+    ) -> Outcome<Vec<CandidateRounds<M>>> {
+        let (effort, clock) = (session.effort, &session.clock);
+        let (floor, connection) = (&mut ends.floor, &mut ends.connection);
+        let mut last: Vec<Option<f64>> = vec![None; pauses.len()];
+        let all = run_between_floors(
+            effort.rounds,
+            self.candidates.len(),
+            || -> Outcome<f64> { Ok(floor.round_beside(effort)?.p50_ns(clock)) },
+            |index| {
+                self.open(connection, self.candidates[index], pauses[index])?;
+                let (result, figure) = round(connection, last[index])?;
+                last[index] = Some(figure);
+                Ok((result, figure))
+            },
+        )?;
+        connection.set_pauses(0);
+        connection.close()?;
+        Ok(all)
     }
 
     /// Adds a row for each pair of a carrier of ours and a carrier of another library. The row
-    /// counts the messages of both carriers. `floors_ns` has the floor of each round.
+    /// counts the messages of both carriers.
     fn add_comparison_rows<M>(
         &self,
         session: &mut BenchmarkSession,
         measure: LatencyOrThroughput,
         all: &[CandidateRounds<M>],
-        floors_ns: &[f64],
     ) {
         let report = &mut session.report;
         for (one, other) in self.pairs() {
@@ -226,14 +306,27 @@ impl CandidateGroup {
             let Some(row) = versus::comparison_row(&id, measure, figures) else {
                 continue;
             };
-            let states = split_by_state(floors_ns, &versus::ratio_pairs(measure, figures));
+            let floors = [one, other].map(|index| floors_ns(&all[index]));
+            let floors = floors[0].iter().zip(&floors[1]);
+            let floors: Vec<f64> = floors.map(|(one, other)| (one + other) / 2.0).collect();
+            let states = split_by_state(&floors, &versus::ratio_pairs(measure, figures));
             report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, &id, states);
             let rows = [ours, theirs].map(|one| report.row(&self.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
             let row = row.with_counts(sum(Row::sent), sum(Row::received));
-            let basis = "medians of rounds next to each other";
+            let basis =
+                "medians of rounds next to each other; theirs with its best number of pauses";
             report.push(row.with_busy_threads(BUSY_THREADS), basis);
         }
+    }
+}
+
+/// Returns the text that says how a candidate was measured.
+fn describe(candidate: Carrier, pauses: u32) -> String {
+    let basis = candidate.basis();
+    match candidate.is_ours() {
+        true => basis,
+        false => format!("{basis}; best of 0 to {PAUSES_MAX} pauses between empty polls: {pauses}"),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use horus_core::channel::spsc;
-use horus_core::topic::Topic;
+use horus_core::topic::{Qos, Topic};
 use serde_json::{Value, json};
 
 use crate::measure::endpoint::{Closures, Endpoint};
@@ -19,7 +19,7 @@ use crate::run::floor::Placement::{self, CrossProcess, CrossThread};
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::connect;
 use crate::scenario::entry::{Outcome, Program};
-use crate::transport::carrier::{Carrier, MessageSize, Transport};
+use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::packet::Packet16;
 
@@ -33,9 +33,6 @@ const RUNS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((10, 20_000), (10,
 
 /// Deadline for the delivery of one message, in nanoseconds. Later messages are counted.
 const DEADLINE_NS: f64 = 1000.0;
-
-/// Number of messages that the channel can hold. Topics have the same number by default.
-const RING_CAPACITY: usize = 16;
 
 /// The rows. For each one: the middle of its id, the placement of the two ends (`None` for one
 /// thread), and the carrier.
@@ -113,7 +110,13 @@ fn run_one_thread(session: &BenchmarkSession, carrier: Carrier, number: u32) -> 
     }
     let namespace = session.private.open()?;
     let name = format!("determinism_{number}");
-    let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
+    // WHY not the default: the channel has as many slots.
+    let qos = Qos::new().capacity(CAPACITY);
+    let builder = || {
+        Topic::<Packet16>::builder(&name)
+            .namespace(&namespace)
+            .qos(qos)
+    };
     let mut publisher = builder().publisher()?;
     let mut subscriber = builder().subscriber()?;
     let send = |message: &Packet16| publisher.send(*message).is_ok();
@@ -121,7 +124,7 @@ fn run_one_thread(session: &BenchmarkSession, carrier: Carrier, number: u32) -> 
 }
 
 fn run_channel(plan: &RoundPlan, source: TickSource) -> Outcome<Samples> {
-    let (mut sender, mut receiver) = spsc::channel::<Packet16>(RING_CAPACITY);
+    let (mut sender, mut receiver) = spsc::channel::<Packet16>(CAPACITY as usize);
     let send = |message: &Packet16| sender.try_send(*message).is_ok();
     let receive = || receiver.try_recv().ok();
     time_messages(&mut Closures(send, receive), plan, source)

@@ -1,8 +1,6 @@
 //! The two ends between which transports are measured, and the floor between the same ends.
 
-use crate::measure::workload::Round;
-use crate::run::args::Effort;
-use crate::run::floor::{Floor, FloorLines, Placement};
+use crate::run::floor::{Floor, Placement};
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::connection::Connection;
@@ -36,11 +34,5 @@ impl TwoEnds {
             floor,
             connection: connect(session, placement)?,
         })
-    }
-
-    /// Measures one round of the floor with two cache lines.
-    pub fn floor_round(&mut self, effort: Effort) -> Outcome<Round> {
-        self.floor
-            .round(FloorLines::Two, effort.warm_up, effort.samples)
     }
 }

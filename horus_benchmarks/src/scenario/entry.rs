@@ -102,7 +102,15 @@ impl<'a> Program<'a> {
             let warning = format!("{rounds} rounds: too few for a verdict on ratios");
             session.report.machine.warnings.push(warning);
         }
-        run(&mut session)?;
-        Ok(session.finish()?)
+        let outcome = run(&mut session);
+        if let Err(error) = &outcome {
+            if session.report.rows.is_empty() {
+                return outcome;
+            }
+            // WHY: what was measured before the failure may have taken minutes.
+            session.report.set("failure", error.to_string());
+        }
+        session.finish()?;
+        outcome
     }
 }

@@ -101,7 +101,7 @@ fn measure(
         if *id != memcpy_id
             && let Some(ratio) = rounds.ratio_to(&rows[0])
         {
-            let note = json!({ memcpy_id.as_str(): ratio.to_array() });
+            let note = json!({ memcpy_id.as_str(): ratio.to_json() });
             session.report.set_row_setting(RATIOS_KEY, id, note);
         }
     }

@@ -120,12 +120,13 @@ fn scaling_row(
     let rates = streams
         .iter()
         .map(|stream| stream.messages_per_s(ticks_per_s));
-    let rate = stats::median(&mut rates.collect::<Vec<f64>>());
+    let rates: Vec<f64> = rates.collect();
+    let rate = stats::median(&mut rates.clone());
     if counts.members() == 2 {
         *base = Some(rate);
     }
     let pairs = counts.producers.min(counts.consumers) as f64;
-    let mut row = Row::from_streams(id, streams, Some(rate)).with_busy_threads(counts.members());
+    let mut row = Row::from_streams(id, streams, &rates).with_busy_threads(counts.members());
     row.figures.msgs_per_s_per_member = Some(rate / counts.members() as f64);
     row.figures.scaling_percent = base.map(|base| rate / base / pairs * 100.0);
     row

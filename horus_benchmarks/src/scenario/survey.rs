@@ -10,10 +10,10 @@ use crate::measure::micro::MicroPlan;
 use crate::measure::stats::{self, Samples};
 use crate::measure::stream::StreamRecord;
 use crate::measure::workload::{Round, Timing};
-use crate::report::goals::{FLOOR_NS_KEY, FLOOR_RATIO_BY_STATE_KEY};
+use crate::report::goals::{FLOOR_NS_KEY, FLOOR_RATIO_BY_STATE_KEY, STREAMS_KEY};
 use crate::report::rows::Row;
 use crate::run::args::{Effort, QuickOrFull};
-use crate::run::floor::{FloorLines, Placement};
+use crate::run::floor::Placement;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::TwoEnds;
 use crate::scenario::entry::Outcome;
@@ -40,12 +40,13 @@ const FULL_STREAM_MESSAGE_BYTES_MAX: u64 = 100;
 
 /// Approximate maximum duration of a stream. It matters if the machine has other work to do.
 const STREAM_TIME: QuickOrFull<Duration> =
-    QuickOrFull(Duration::from_millis(300), Duration::from_millis(600));
+    QuickOrFull(Duration::from_millis(150), Duration::from_millis(300));
 
 const STREAM_MESSAGES_MIN: u64 = 1000;
 
-/// The number of streams of a row is about its number of rounds divided by this number.
-const ROUNDS_PER_STREAM: u32 = 6;
+/// The number of streams of a row is about its number of rounds divided by this number. WHY not
+/// more: the streams of each state of the machine need enough streams for an interval.
+const ROUNDS_PER_STREAM: u32 = 3;
 
 /// The paths to measure in one placement: every carrier with every size.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +127,7 @@ fn measure_one_thread(
         let streams = streams.collect::<Outcome<Vec<_>>>()?;
         let hz = clock.ticks_per_s();
         let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
-        let row = Row::from_streams(&id, &streams, None).with_rates(&rates.collect::<Vec<_>>());
+        let row = Row::from_streams(&id, &streams, &rates.collect::<Vec<_>>());
         let bursts = loopback::BURST_MESSAGES;
         let basis = format!("{}; bursts of {bursts}", transport.carrier.basis());
         session.push(row, basis);
@@ -147,9 +148,12 @@ pub fn measure_send_and_receive(
     if !session.begin_row(&id) {
         return Ok(());
     }
-    let samples = u64::from(session.effort.rounds) * session.effort.samples;
-    let plan = MicroPlan::new(session.clock.source(), samples / per_batch);
-    let micro = LoopedTransport::open(transport, plan.source, &session.private)?.round(&plan)?;
+    let plan = MicroPlan::new(session.clock.source(), session.effort.samples / per_batch);
+    let mut ends = LoopedTransport::open(transport, plan.source, &session.private)?;
+    let mut micro = ends.round(&plan)?;
+    for _ in 1..session.effort.rounds {
+        micro.merge(&ends.round(&plan)?);
+    }
     let row = Row::from_micro(&id, &micro, &session.clock);
     let basis = format!("{basis}send + recv, batches of {}", micro.batch);
     session.push(row, basis);
@@ -165,11 +169,11 @@ fn measure_two_ends(
 ) -> Outcome {
     let mut ends = TwoEnds::start(session, placement)?;
     let place = ends.place;
-    let mut all = ends.floor_round(session.effort)?;
+    let mut all = ends.floor.round_beside(session.effort)?;
     for &transport in one_way {
         let id = format!("one_way/{place}/{}", transport.id());
         if session.begin_row(&id) {
-            all.merge(&measure_one_way(session, &mut ends, &id, transport)?);
+            measure_one_way(session, &mut ends, &id, transport, &mut all)?;
         }
     }
     for &transport in streams {
@@ -186,21 +190,27 @@ fn measure_two_ends(
     Ok(())
 }
 
-/// Measures a row of latencies; returns the merged rounds of the floor between its rounds.
+/// Measures a row of latencies, and merges the rounds of the floor between its rounds into
+/// `all_floors`.
 fn measure_one_way(
     session: &mut BenchmarkSession,
     ends: &mut TwoEnds,
     id: &str,
     transport: Transport,
-) -> Outcome<Round> {
+    all_floors: &mut Round,
+) -> Outcome {
     let effort = session.effort;
     let clock = &session.clock;
     let (floor, connection) = (&mut ends.floor, &mut ends.connection);
     let measured = run_between_floors(
         effort.rounds,
-        clock,
-        || floor.round(FloorLines::Two, effort.warm_up, effort.samples),
-        || {
+        1,
+        || -> Outcome<f64> {
+            let round = floor.round_beside(effort)?;
+            all_floors.merge(&round);
+            Ok(round.p50_ns(clock))
+        },
+        |_| {
             // WHY: the relative timing of two ends stays the same as long as the rings do. One
             // pair of rings for the whole row would make its ratio a matter of chance.
             connection.open(transport)?;
@@ -208,6 +218,7 @@ fn measure_one_way(
             Ok(round.0)
         },
     )?;
+    let measured = measured.first().ok_or("no rounds")?;
     let (ratio, states) = measured.floor_ratio(|round| round.p50_ns(clock));
     let trips = Round::merge_all(measured.all.iter().map(|bracket| &bracket.subject));
     let (calls, _) = run_extra_rounds(ends, Timing::SendCall, effort)?;
@@ -219,8 +230,8 @@ fn measure_one_way(
     session.push(row, basis);
     let report = &mut session.report;
     report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, id, states);
-    record_floor(session, id, &measured);
-    Ok(measured.floor.ok_or("no rounds of the floor")?)
+    record_floor(session, id, measured);
+    Ok(())
 }
 
 /// Runs a few more rounds with another timing. Returns the merged rounds of the near end, and the
@@ -290,10 +301,11 @@ fn measure_streams(
     let messages = messages.min(fitting.max(STREAM_MESSAGES_MIN));
     let measured = run_between_floors(
         stream_count(session.effort),
-        clock,
-        || floor.round(FloorLines::Two, effort.warm_up, effort.samples),
-        || connection.stream(messages),
+        1,
+        || -> Outcome<f64> { Ok(floor.round_beside(effort)?.p50_ns(clock)) },
+        |_| Ok(connection.stream(messages)?),
     )?;
+    let measured = measured.first().ok_or("no streams")?;
     let brackets = measured.all.iter();
     let streams: Vec<_> = brackets.clone().map(|bracket| bracket.subject.1).collect();
     let notes = brackets.map(|bracket| StreamRecord::new(bracket, clock.ticks_per_s()));
@@ -306,14 +318,19 @@ fn measure_streams(
         false => "sent",
     };
     let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
-    let row = Row::from_streams(id, &streams, None).with_rates(&received);
+    let row = Row::from_streams(id, &streams, &received);
     session.push(row, basis);
-    session.report.set_row_setting("streams", id, notes);
-    record_floor(session, id, &measured);
+    session.report.set_row_setting(STREAMS_KEY, id, notes);
+    record_floor(session, id, measured);
     Ok(())
 }
 
-fn record_floor<S>(session: &mut BenchmarkSession, id: &str, measured: &BracketedRounds<S>) {
+/// Stores the floor beside the rounds of the row `id`, and the number of its repeated rounds.
+pub(super) fn record_floor<S>(
+    session: &mut BenchmarkSession,
+    id: &str,
+    measured: &BracketedRounds<S>,
+) {
     let report = &mut session.report;
     if let Some(range) = measured.floor_range_ns() {
         report.set_row_setting(FLOOR_NS_KEY, id, range);

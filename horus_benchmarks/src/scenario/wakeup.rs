@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use horus_core::topic::WakeBarrier;
+use serde_json::Value;
 
 use crate::measure::micro::MicroPlan;
 use crate::measure::rounds::Rounds;
@@ -135,9 +136,9 @@ pub(super) fn measure(
         let others = mechanisms.iter().zip(&latencies);
         let ratios = others.filter(|(other, _)| *other != mechanism);
         let ratios = ratios.filter_map(|(other, other_latency)| {
-            Some((other.id(), latency.ratio_to(other_latency)?.to_array()))
+            Some((other.id(), latency.ratio_to(other_latency)?.to_json()))
         });
-        let ratios: BTreeMap<&str, [f64; 3]> = ratios.collect();
+        let ratios: BTreeMap<&str, Value> = ratios.collect();
         session.report.set_row_setting(RATIOS_KEY, id, ratios);
     }
     Ok(latencies)

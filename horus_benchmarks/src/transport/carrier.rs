@@ -37,7 +37,8 @@ const UDP_BYTES_MAX: usize = 65_507;
 const DATAGRAM_CALLS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; \
 recv, streams received by recvmmsg of up to 64";
 
-const RTRB_CALLS: &str = "push, pop; streams received by read_chunk of all there is";
+const RTRB_CALLS: &str = "push, pop, above 64 B push_entire_slice, pop_entire_slice; streams \
+received by read_chunk of all there is";
 const DISRUPTOR_CALLS: &str = "BusySpin; try_publish, EventPoller::poll of all there is";
 const KANAL_CALLS: &str = "bounded; try_send, try_recv; streams received by drain_into";
 const FLUME_CALLS: &str = "bounded; try_send, try_recv; streams received by drain";
@@ -85,9 +86,10 @@ carriers! {
         "2:2, open lanes, producers in turn, both receive";
     PodShm: "pod_shm", OURS_FLAG, "1:1, latest()";
     Topic: "topic", OURS_FLAG,
-        "1:1, best-effort topic (open lane), subscribers_max(1); send; recv_into, streams received \
-         by drain";
+        "1:1, best-effort topic (open lane); send; recv_into, streams received by drain";
     TopicReliable: "topic_reliable", OURS_FLAG | LOSSLESS_FLAG,
+        "1:1, reliable topic; send; recv_into, streams received by drain";
+    TopicReliableSole: "topic_reliable_sole", OURS_FLAG | LOSSLESS_FLAG,
         "1:1, reliable topic, subscribers_max(1); send; recv_into, streams received by drain";
     TopicDefault: "topic_default", OURS_FLAG,
         "1:1, best-effort topic, default capacity; send, recv_into";

@@ -39,6 +39,7 @@ enum ConnectionJob {
     Run {
         task: Task,
         source: TickSource,
+        pauses: u32,
     },
     Close,
 }
@@ -51,6 +52,7 @@ pub struct Connection {
     namespace: Arc<Namespace>,
     far_end: FarEndHandle<ConnectionJob, Answer>,
     source: TickSource,
+    pauses: u32,
     near: Option<NearSide>,
 }
 
@@ -100,8 +102,15 @@ impl Connection {
             namespace,
             far_end,
             source,
+            pauses: 0,
             near: None,
         })
+    }
+
+    /// Sets the number of pause instructions that both sides execute after a poll that found
+    /// nothing, from the next task on.
+    pub fn set_pauses(&mut self, pauses: u32) {
+        self.pauses = pauses;
     }
 
     /// Opens both sides of `transport`. Closes the transport that was open before.
@@ -178,11 +187,14 @@ impl Connection {
     /// Runs a task on each side at the same time. If the wait of the near side timed out, returns
     /// the error of the far side, because that error explains the failure.
     fn run_tasks(&mut self, near: Task, far: Task) -> Result<(TaskResult, TaskResult), AnyError> {
-        let source = self.source;
-        let watch = self.far_end.watch();
+        let (source, pauses) = (self.source, self.pauses);
+        let watch = self.far_end.watch().with_pauses(pauses);
         let side = self.near.as_mut().ok_or(CLOSED_ERROR)?;
-        self.far_end
-            .start_job(ConnectionJob::Run { task: far, source })?;
+        self.far_end.start_job(ConnectionJob::Run {
+            task: far,
+            source,
+            pauses,
+        })?;
         match (side.driver)(&near, &LoopTimer { source, watch }) {
             Err(error @ (WorkloadError::CorruptMessage(_) | WorkloadError::Miscounted { .. })) => {
                 Err(error.into())
@@ -295,9 +307,13 @@ fn make_service(
                     None => transport.open(&rendezvous)?,
                 });
             }
-            ConnectionJob::Run { task, source } => {
+            ConnectionJob::Run {
+                task,
+                source,
+                pauses,
+            } => {
                 let driver = open.as_mut().ok_or(CLOSED_ERROR)?;
-                let watch = watch.clone();
+                let watch = watch.clone().with_pauses(pauses);
                 return Ok(Some(driver(&task, &LoopTimer { source, watch })?));
             }
             ConnectionJob::Close => open = None,

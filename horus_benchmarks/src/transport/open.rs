@@ -36,7 +36,7 @@ impl Transport {
             Carrier::SpmcShm | Carrier::FanoutShm2p2s | Carrier::FanoutShmDuplex => {
                 with_packet!(open_shared_ring(self, rendezvous); Packet16, Packet304, Packet1480)
             }
-            Carrier::Topic | Carrier::TopicReliable => with_packet!(
+            Carrier::Topic | Carrier::TopicReliable | Carrier::TopicReliableSole => with_packet!(
                 open_topic(self, rendezvous);
                 Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
                 Packet65536; CmdVel, Imu, JointCommand, LaserScan
@@ -134,10 +134,11 @@ fn open_shared_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>
 fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let capacity = transport.size.capacity();
     let qos = match transport.carrier {
-        // WHY the limit: these rows are compared with transports that have one receiver, too.
-        Carrier::Topic => Qos::new().capacity(capacity).subscribers_max(1),
-        Carrier::TopicReliable => Qos::reliable().capacity(capacity).subscribers_max(1),
-        Carrier::TopicDuplex => Qos::new().capacity(capacity),
+        Carrier::Topic | Carrier::TopicDuplex => Qos::new().capacity(capacity),
+        Carrier::TopicReliable => Qos::reliable().capacity(capacity),
+        // WHY: the setting makes streams of small messages faster on some CPUs, and is not the
+        // default.
+        Carrier::TopicReliableSole => Qos::reliable().capacity(capacity).subscribers_max(1),
         Carrier::TopicDefault => Qos::new(),
         _ => Qos::new().pinnable(true),
     };

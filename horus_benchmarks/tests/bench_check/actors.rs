@@ -19,7 +19,13 @@ const PROGRAMS: [(&str, &[&str], u64); 9] = [
     (env!("CARGO_BIN_EXE_actor_tell"), &["tell/st", "tell/mt"], 1),
     (
         env!("CARGO_BIN_EXE_actor_ask"),
-        &["ask/st", "ask/mt", "ask_task/st", "ask_outside/mt"],
+        &[
+            "ask/st",
+            "ask/mt",
+            "ask_task/st",
+            "ask_outside/mt",
+            "ask_outside_rare/mt",
+        ],
         1,
     ),
     (

@@ -165,6 +165,7 @@ fn iceoryx2_is_compared_on_every_path() {
         "vs_iceoryx2/cross_process/16B",
         "vs_iceoryx2/cross_process/1480B",
         "vs_iceoryx2/throughput/8B",
+        "vs_iceoryx2/throughput_sole/8B",
         "vs_iceoryx2/mpmc_2p2s/16B",
         "vs_iceoryx2/loan/1480B",
         "vs_iceoryx2/loan/64KB",

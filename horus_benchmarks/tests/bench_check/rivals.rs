@@ -60,6 +60,28 @@ fn assert_sound(report: &Report, row: &Row, is_lossless: bool) {
     }
 }
 
+/// Each row between two ends has the floor beside it. Those of others say how often they pause.
+fn assert_is_beside_the_floor(report: &Report, group: &CandidateGroup) {
+    let both = [
+        LatencyOrThroughput::Latency,
+        LatencyOrThroughput::Throughput,
+    ];
+    for measure in both {
+        for &one in &group.candidates {
+            let id = group.id(measure, one);
+            let floors = report.settings["floor_ns"][&id].as_array().unwrap();
+            assert!(floors.iter().all(|ns| ns.as_f64().unwrap() > 0.0), "{id}");
+            assert!(report.settings["rounds_repeated"][&id].is_u64(), "{id}");
+            let has_pauses = report.basis(&id).contains("pauses between empty polls");
+            assert_eq!(has_pauses, !one.is_ours(), "{id}");
+            if measure == LatencyOrThroughput::Throughput {
+                let states = report.settings["rate_by_state"][&id].as_array().unwrap();
+                assert!(!states.is_empty(), "{id}");
+            }
+        }
+    }
+}
+
 fn ids(report: &Report) -> BTreeSet<&str> {
     let ids: BTreeSet<&str> = report.rows.iter().map(|row| row.id.as_str()).collect();
     assert_eq!(ids.len(), report.rows.len(), "two rows of one id");
@@ -104,6 +126,7 @@ fn channels_are_compared_in_every_shape_and_size() {
                 versus: None,
             };
             assert_has_all(&ids, &group);
+            assert_is_beside_the_floor(&report, &group);
         }
     }
     assert!(
@@ -140,6 +163,7 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
             versus: None,
         };
         assert_has_all(&ids, &group);
+        assert_is_beside_the_floor(&report, &group);
     }
     assert!(printed.contains(">= 10.0 x theirs"), "{printed}");
 }
@@ -159,7 +183,8 @@ fn large_messages_are_copied_and_lent_beside_a_copy() {
             let id = format!("large/cross_process/{manner}/{size}");
             assert!(ids.contains(&*id), "no {id}");
             let ratio = &report.settings["ratio_to"][&id][format!("memcpy/{size}")];
-            assert!(ratio[1].as_f64() <= ratio[0].as_f64(), "{ratio}");
+            // Of so few rounds, it has no interval.
+            assert!(ratio.as_f64().is_some_and(|ratio| ratio > 0.0), "{ratio}");
         }
     }
 }

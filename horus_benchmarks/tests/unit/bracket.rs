@@ -1,76 +1,114 @@
 //! A round counts if the floor was the same before and after it.
 
-use std::time::Duration;
-
 use horus_benchmarks::measure::bracket::*;
-use horus_benchmarks::measure::stats::Samples;
-use horus_benchmarks::measure::tsc::TscClock;
-use horus_benchmarks::measure::workload::Round;
-use horus_benchmarks::measure::workload::Timing;
+use horus_benchmarks::measure::state::split_by_state;
 
-/// Brackets of subjects that are numbered, with floors of `ticks` (the last one stays).
-fn bracketed(rounds: u32, ticks: &[u64]) -> BracketedRounds<u32> {
-    let clock = TscClock::calibrate(Duration::from_millis(1));
-    let mut ticks = ticks.iter().copied().peekable();
-    let mut last = 0;
+/// Brackets of subjects that are numbered, with these floors in nanoseconds (the last one stays).
+fn bracketed(rounds: u32, floors: &[u64]) -> BracketedRounds<u32> {
+    let mut all = bracketed_cycles(rounds, 1, floors);
+    all.pop().unwrap()
+}
+
+/// The same of several candidates, in turn.
+fn bracketed_cycles(rounds: u32, candidates: usize, floors: &[u64]) -> Vec<BracketedRounds<u32>> {
+    let mut floors = floors.iter().map(|&ns| ns as f64);
+    let mut last = 0.0;
     let floor = || {
-        last = ticks.next().unwrap_or(last);
-        let mut samples = Samples::new();
-        samples.record(last);
-        let timing = Timing::OneWay;
-        Ok::<_, ()>(Round {
-            timing,
-            ticks: samples,
-            sent: 1,
-            received: 1,
-            backwards: 0,
-        })
+        last = floors.next().unwrap_or(last);
+        Ok::<_, ()>(last)
     };
     let mut number = 0;
-    let subject = || {
+    let subject = |_| {
         number += 1;
         Ok(number)
     };
-    run_between_floors(rounds, &clock, floor, subject).unwrap()
+    run_between_floors(rounds, candidates, floor, subject).unwrap()
+}
+
+fn counting(measured: &BracketedRounds<u32>) -> Vec<u32> {
+    let rounds = measured.rounds_that_count();
+    rounds.map(|bracket| bracket.subject).collect()
 }
 
 #[test]
 fn a_round_in_which_the_floor_changed_is_repeated() {
-    let measured = bracketed(3, &[10_000, 10_100, 50_000, 50_500, 50_000]);
-    let counting: Vec<u32> = measured
-        .rounds_that_count()
-        .map(|bracket| bracket.subject)
-        .collect();
-    assert_eq!(counting, [1, 3, 4]);
+    let near = [10_000, 10_100, 10_000, 10_100];
+    let far = [50_000, 50_500, 50_000, 50_500];
+    let measured = bracketed(6, &[near, far].concat());
+    assert_eq!(counting(&measured), [1, 2, 3, 5, 6, 7]);
     assert_eq!(
         (measured.repeated, measured.unsteady, measured.all.len()),
-        (1, 0, 4)
+        (1, 0, 7)
     );
-    assert_eq!(measured.floor.as_ref().unwrap().sent, 5);
     let [least, median, largest] = measured.floor_range_ns().unwrap();
     assert!(least < median && median <= largest);
     let (ratio, states) = measured.floor_ratio(|_| 5_000.0);
-    assert!(ratio.unwrap().low > 0.0);
+    assert!(ratio.unwrap().interval.unwrap()[0] > 0.0);
     assert_eq!(
         states.iter().map(|state| state.rounds).collect::<Vec<_>>(),
-        [1, 2]
+        [3, 3]
     );
-    assert_eq!(states[1].numbers, [1, 2]);
+    assert_eq!(states[1].numbers, [3, 4, 5]);
     assert!(states[0].floor_ns < states[1].floor_ns && states[0].ratio > states[1].ratio);
+}
+
+/// Otherwise one candidate would be compared with another that ran on a faster machine.
+#[test]
+fn a_cycle_in_which_the_machine_changed_does_not_count_for_any_candidate() {
+    // The floor before the first candidate, and after each of the three.
+    let measured = bracketed_cycles(2, 3, &[50, 50, 180, 182, 180, 181, 180, 182, 181, 180]);
+    assert_eq!(
+        measured.iter().map(counting).collect::<Vec<_>>(),
+        // Every other cycle runs backwards.
+        [[6, 7], [5, 8], [4, 9]]
+    );
+    let first = &measured[0].all[1];
+    assert_eq!((first.before_ns, first.after_ns), (181.0, 180.0));
+    assert!(
+        measured
+            .iter()
+            .all(|one| (one.repeated, one.unsteady) == (1, 0))
+    );
 }
 
 #[test]
 fn on_a_restless_machine_the_least_unsteady_rounds_count() {
     let measured = bracketed(1, &[10_000, 50_000, 30_000, 300_000]);
-    let counting: Vec<u32> = measured
-        .rounds_that_count()
-        .map(|bracket| bracket.subject)
-        .collect();
-    assert_eq!(counting, [2]);
+    assert_eq!(counting(&measured), [2]);
     assert_eq!(
         (measured.repeated, measured.unsteady, measured.all.len()),
         (2, 1, 3)
     );
     assert_eq!(measured.floor_ratio(|_| 5_000.0).1.len(), 1);
     assert!(bracketed(0, &[10]).floor_range_ns().is_none());
+}
+
+#[test]
+fn one_slow_floor_is_no_state_of_the_machine() {
+    let split = |floors: &[f64]| {
+        let pairs: Vec<_> = floors.iter().map(|&floor| (floor, 100.0)).collect();
+        let states = split_by_state(floors, &pairs);
+        states.iter().map(|state| state.rounds).collect::<Vec<_>>()
+    };
+    let near = [55.0; 39];
+    assert_eq!(split(&[&near[..], &[250.0]].concat()), [40]);
+    assert_eq!(split(&[&near[..], &[182.0, 600.0]].concat()), [41]);
+    assert_eq!(
+        split(&[&near[..], &[180.0, 182.0, 600.0]].concat()),
+        [39, 3]
+    );
+    // The widest gap is not the one below the disturbance.
+    let far = [180.0; 20];
+    assert_eq!(split(&[&near[..], &far, &[700.0]].concat()), [39, 21]);
+    assert_eq!(split(&[50.0, 55.0, 60.0, 65.0, 70.0, 75.0, 80.0]), [7]);
+    assert_eq!(split(&[]), Vec::<usize>::new());
+}
+
+#[test]
+fn a_state_of_few_rounds_has_no_interval() {
+    let floors = [[55.0; 10], [182.0; 10]].concat();
+    let states = split_by_state(&floors[..15], &[(1.0, 2.0); 15]);
+    assert_eq!((states[0].rounds, states[1].rounds), (10, 5));
+    assert_eq!(states[0].interval(), Some([2.0, 2.0]));
+    assert_eq!(states[1].interval(), None);
 }

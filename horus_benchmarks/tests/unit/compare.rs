@@ -33,8 +33,7 @@ fn timed(id: &str, rounds: std::ops::Range<u64>) -> Row {
 fn ratio(median: f64, reach: f64) -> Row {
     let ratio = Ratio {
         median,
-        low: median - reach,
-        high: median + reach,
+        interval: Some([median - reach, median + reach]),
     };
     Row {
         id: "r".to_owned(),
@@ -50,20 +49,21 @@ fn change(old: Row, new: Row) -> RowChange {
 #[test]
 fn a_regression_is_beyond_the_intervals_and_beyond_noise() {
     assert_eq!(
-        change(ratio(1.2, 0.02), ratio(1.3, 0.02)),
+        change(ratio(1.2, 0.02), ratio(1.6, 0.02)),
         RowChange::Regression
     );
-    assert_eq!(change(ratio(1.2, 0.06), ratio(1.3, 0.06)), RowChange::Same);
+    assert_eq!(change(ratio(1.2, 0.3), ratio(1.6, 0.3)), RowChange::Same);
     assert_eq!(
-        change(ratio(1.2, 0.001), ratio(1.22, 0.001)),
-        RowChange::Same
+        change(ratio(1.2, 0.001), ratio(1.4, 0.001)),
+        RowChange::Same,
+        "two runs of one commit differ as much"
     );
     assert_eq!(
-        change(ratio(1.3, 0.02), ratio(1.2, 0.02)),
+        change(ratio(1.6, 0.02), ratio(1.2, 0.02)),
         RowChange::Better
     );
     assert_eq!(
-        change(timed("t", 100..110), timed("t", 120..130)),
+        change(timed("t", 100..110), timed("t", 150..160)),
         RowChange::Regression
     );
     assert_eq!(
@@ -75,10 +75,83 @@ fn a_regression_is_beyond_the_intervals_and_beyond_noise() {
             id: "s".to_owned(),
             ..Row::default()
         }
-        .with_rates(&[rate; 3])
+        .with_rates(&[rate; 6])
     };
     assert_eq!(change(rate(2e6), rate(1e6)), RowChange::Regression);
     assert_eq!(change(rate(1e6), rate(2e6)), RowChange::Better);
+}
+
+#[test]
+fn few_rounds_are_neither_a_regression_nor_better() {
+    let rate = |rates: &[f64]| Row {
+        id: "s".to_owned(),
+        ..Row::default().with_rates(rates)
+    };
+    let compared = [
+        change(rate(&[2e6; 5]), rate(&[1e6; 6])),
+        change(rate(&[1e6; 6]), rate(&[2e6; 5])),
+    ];
+    assert_eq!(compared, [RowChange::NoInterval; 2]);
+    assert_eq!(
+        change(timed("t", 100..105), timed("t", 200..205)),
+        RowChange::NoInterval,
+        "an interval of single samples is none"
+    );
+}
+
+/// With several runs of each commit, the difference between runs of one commit is known.
+#[test]
+fn several_runs_show_the_noise_between_runs() {
+    let runs = |medians: &[f64]| -> Vec<RunRecord> {
+        let rows = medians.iter().map(|&median| vec![ratio(median, 0.01)]);
+        rows.map(|rows| run("a", rows)).collect()
+    };
+    let change = |old: &[f64], new: &[f64]| {
+        let compared = RunComparison::of_runs(&runs(old), &runs(new));
+        assert_eq!(compared.rows.len(), 1);
+        compared.rows[0].change
+    };
+    assert_eq!(change(&[1.2, 1.22], &[1.3, 1.32]), RowChange::Regression);
+    assert_eq!(change(&[1.3, 1.32], &[1.2, 1.22]), RowChange::Better);
+    assert_eq!(change(&[1.2, 1.35], &[1.3, 1.5]), RowChange::Same);
+    assert_eq!(change(&[1.2, 1.22], &[1.3]), RowChange::Same);
+}
+
+/// Two runs of one commit, fifteen minutes apart, on a machine that other programs disturbed.
+#[test]
+fn two_recorded_runs_of_one_commit_differ_by_little_more_than_noise() {
+    let records = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../benchmarks/record/amd-epyc-family-25-model-17/2026-11-29-62464b3519bd"
+    );
+    let read = |end: &str| RunRecord::read(format!("{records}{end}").as_ref()).unwrap();
+    let compared = RunComparison::new(&read(""), &read("-2"));
+    let regressions = compared
+        .rows
+        .iter()
+        .filter(|row| row.change == RowChange::Regression);
+    let (found, all) = (regressions.count(), compared.rows.len());
+    assert!(
+        found * 50 <= all,
+        "{found} of {all}:\n{}",
+        compared.render()
+    );
+}
+
+#[test]
+fn rows_that_were_measured_in_other_ways_are_not_compared() {
+    let run = |basis: &str, median: f64| {
+        let mut run = run("a", vec![ratio(median, 0.01)]);
+        let settings = &mut run.programs[0].settings;
+        settings.insert("basis".to_owned(), json!({ "r": basis }));
+        run
+    };
+    let old = run("reliable topic, subscribers_max(1); sent 5.9M/s", 1.0);
+    let compare = |new: &RunRecord| RunComparison::new(&old, new).rows[0].change;
+    let same = "reliable topic, subscribers_max(1); sent 61M/s";
+    assert_eq!(compare(&run(same, 2.0)), RowChange::Regression);
+    let other = run("reliable topic; sent 5.9M/s", 2.0);
+    assert_eq!(compare(&other), RowChange::NotCompared);
 }
 
 #[test]
@@ -99,7 +172,7 @@ fn what_is_gone_counts_and_what_is_new_does_not() {
 
 #[test]
 fn a_value_that_is_gone_counts_as_missing() {
-    let rates = |rate: f64, p50: u64| timed("s", p50..p50 + 10).with_rates(&[rate; 3]);
+    let rates = |rate: f64, p50: u64| timed("s", p50..p50 + 10).with_rates(&[rate; 6]);
     let only_rate = |rate| Row {
         id: "s".to_owned(),
         msgs_per_s: rate,
@@ -253,7 +326,7 @@ fn in_states(states: &[(f64, f64)]) -> RunRecord {
         .iter()
         .map(|&(floor_ns, ratio)| {
             let ratio_ci = [ratio - 0.01, ratio + 0.01];
-            json!({ "floor_ns": floor_ns, "rounds": 5, "ratio": ratio, "ratio_ci": ratio_ci })
+            json!({ "floor_ns": floor_ns, "rounds": 20, "ratio": ratio, "ratio_ci": ratio_ci })
         })
         .collect();
     let mut run = run("a", vec![ratio(1.5, 0.5)]);
@@ -272,8 +345,8 @@ fn a_ratio_is_compared_in_each_state_of_the_machine() {
     let same = (RowChange::Same, Some(60.0));
     assert_eq!(change(&[(62.0, 1.21), (250.0, 1.49)]), same);
     let far = (RowChange::Regression, Some(240.0));
-    assert_eq!(change(&[(62.0, 1.0), (250.0, 1.7)]), far, "in one of them");
-    assert_eq!(change(&[(200.0, 1.7)]), far, "in the only one");
+    assert_eq!(change(&[(62.0, 1.0), (250.0, 2.1)]), far, "in one of them");
+    assert_eq!(change(&[(200.0, 2.1)]), far, "in the only one");
     assert_eq!(change(&[(62.0, 1.21)]), same, "not with the far state");
     assert_eq!(change(&[(120.0, 3.0)]), (RowChange::OtherState, None));
     let other = RunComparison::new(&old, &in_states(&[(120.0, 3.0)]));

@@ -3,7 +3,8 @@
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
 use horus_benchmarks::report::goals::{
-    BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_KEY, STALLS_ROW, Verdict, verdicts,
+    BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_KEY, RATE_BY_STATE_KEY, STALLS_ROW, STREAMS_KEY,
+    Verdict, verdicts,
 };
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, LatencyOrThroughput};
@@ -34,9 +35,31 @@ fn of(figures: Figures) -> Row {
 }
 
 fn timed(ns: u64) -> Row {
-    let mut samples = Samples::new();
-    samples.record(ns);
-    Row::from_samples("", &samples, 1.0)
+    timed_rounds([ns; 6])
+}
+
+fn timed_rounds<const N: usize>(rounds: [u64; N]) -> Row {
+    let mut all = Samples::new();
+    for ns in rounds {
+        let mut samples = Samples::new();
+        samples.record(ns);
+        all.merge(&samples);
+    }
+    Row::from_samples("", &all, 1.0)
+}
+
+/// Settings with the values of a row in two states of the machine.
+fn in_two_states(key: &str, id: &str, rounds: [usize; 2], values: [f64; 2]) -> Map<String, Value> {
+    let state = |index: usize, floor_ns: f64| {
+        let value = values[index];
+        let ratio_ci = [value * 0.95, value * 1.01];
+        let rounds = rounds[index];
+        json!({ "floor_ns": floor_ns, "rounds": rounds, "ratio": value, "ratio_ci": ratio_ci })
+    };
+    let Value::Object(settings) = json!({ key: { id: [state(0, 60.0), state(1, 240.0)] } }) else {
+        unreachable!()
+    };
+    settings
 }
 
 #[test]
@@ -150,7 +173,7 @@ fn figures_of_actors_are_judged_by_their_limits() {
         "<= 80 MiB | 80.4 MiB | missed",
         "<= 150 B each | 150.0 B | met",
         "mean < 500 ns | 110000000.0 ns | missed",
-        "< 110000000 ns | 110000000.00 ns | missed",
+        "< 110000000 ns | 110000000.00 ns [109999999.00 ns, 109999999.00 ns] | missed",
         "<= 0.70 x memory of the best peer | 0.65 [0.60, 0.71] | met, limit within the interval",
     ] {
         assert!(
@@ -166,7 +189,10 @@ fn a_goal_is_met_or_missed_or_within_the_interval() {
     let ratio = |median, low, high| {
         word(
             id,
-            Row::default().with_floor_ratio(Some(Ratio { median, low, high })),
+            Row::default().with_floor_ratio(Some(Ratio {
+                median,
+                interval: Some([low, high]),
+            })),
         )
     };
     assert_eq!(ratio(1.1, 1.05, 1.2), "met");
@@ -174,12 +200,12 @@ fn a_goal_is_met_or_missed_or_within_the_interval() {
     assert_eq!(ratio(1.19, 1.1, 1.3), "met, limit within the interval");
     assert_eq!(ratio(1.21, 1.1, 1.3), "missed, limit within the interval");
     assert_eq!(verdict(id, timed(12)), None, "it has no ratio");
-    let rate = Row {
-        msgs_per_s: Some(61e6),
-        ..Row::default()
-    };
+    let rate = Row::default().with_rates(&[61e6; 6]);
     let rate = verdict("throughput/cross_process/spsc_shm/16B", rate).unwrap();
-    assert_eq!((&*rate.measured, &*rate.verdict), ("61.0 M/s", "met"));
+    assert_eq!(
+        (&*rate.measured, &*rate.verdict),
+        ("61.0 M/s [61.0 M/s, 61.0 M/s]", "met")
+    );
     assert_eq!(
         word("one_way/same_thread/spsc_shm/16B", timed(12)),
         "missed"
@@ -233,13 +259,104 @@ fn a_comparison_is_judged_by_its_interval() {
     assert_eq!(word(ring, compared(0.61, 0.6, 0.62)), "missed");
 }
 
+/// Times and rates have intervals just as ratios do.
+#[test]
+fn a_time_whose_interval_contains_the_limit_is_not_plainly_met() {
+    let id = "tell/mt/ours";
+    let judged = verdict(id, timed_rounds([39, 40, 42, 43, 50, 58, 61])).unwrap();
+    assert_eq!(judged.verdict, "met, limit within the interval");
+    assert!(judged.measured.starts_with("43.00 ns ["), "{judged:?}");
+    assert_eq!(word(id, timed_rounds([39, 40, 42, 43, 44, 45, 46])), "met");
+    let rate = Row::default().with_rates(&[40e6, 50e6, 61e6, 62e6, 63e6, 64e6, 70e6]);
+    let id = "throughput/cross_process/spsc_shm/16B";
+    assert_eq!(word(id, rate), "met, limit within the interval");
+}
+
+#[test]
+fn fewer_than_six_values_get_no_verdict() {
+    let too_few = "too few rounds for a verdict";
+    assert_eq!(word("tell/mt/ours", timed_rounds([30; 5])), too_few);
+    assert_eq!(word("tell/mt/ours", timed_rounds([90; 5])), too_few);
+    let id = "throughput/cross_process/spsc_shm/16B";
+    assert_eq!(word(id, Row::default().with_rates(&[70e6; 3])), too_few);
+    let judged = verdict(id, Row::default().with_rates(&[7e6; 3])).unwrap();
+    assert!(!judged.is_met() && !judged.is_missed(), "{judged:?}");
+    // Records of 2026 have an interval of three streams.
+    let old = Row {
+        id: id.to_owned(),
+        msgs_per_s_ci: Some([69e6, 71e6]),
+        ..Row::default().with_rates(&[70e6; 3])
+    };
+    let stream = |counts: bool| {
+        json!({ "floor_ns": [55.0, 56.0], "msgs_per_s": 70e6, "sent_per_s": 70e6, "lost": 0,
+                "counts": counts })
+    };
+    let judge = |streams: usize| {
+        let streams: Vec<Value> = (0..8).map(|number| stream(number < streams)).collect();
+        let settings = json!({ STREAMS_KEY: { id: streams } });
+        let judged = verdicts(std::slice::from_ref(&old), settings.as_object().unwrap());
+        judged[0].verdict.clone()
+    };
+    assert_eq!((&*judge(3), &*judge(6)), (too_few, "met"));
+}
+
+/// Otherwise the only round of a state would miss a goal, or meet it.
+#[test]
+fn a_state_of_few_rounds_gets_no_verdict() {
+    let id = "vs_rtrb/spsc/throughput/16B";
+    let judge = |rounds, values| {
+        let rows = [Row {
+            id: id.to_owned(),
+            ..compared(1.14, 1.12, 1.17)
+        }];
+        let settings = in_two_states(FLOOR_RATIO_BY_STATE_KEY, id, rounds, values);
+        let verdict = verdicts(&rows, &settings).remove(0);
+        (verdict.is_met(), verdict.is_missed(), verdict.verdict)
+    };
+    let text = "met (floor 60 ns); too few rounds for a verdict: 1 (floor 240 ns)";
+    assert_eq!(judge([39, 1], [1.14, 0.86]), (true, false, text.to_owned()));
+    let text = "too few rounds for a verdict: 5 (floor 60 ns); \
+                too few rounds for a verdict: 5 (floor 240 ns)";
+    assert_eq!(judge([5, 5], [1.14, 0.86]), (false, false, text.to_owned()));
+    let text = "met (floor 60 ns); met; theirs is ahead (floor 240 ns)";
+    assert_eq!(
+        judge([20, 20], [1.14, 0.96]),
+        (true, false, text.to_owned())
+    );
+}
+
+/// A stream between far cores is slower, whatever the ring.
+#[test]
+fn a_rate_is_judged_in_each_state_of_the_machine() {
+    let id = "throughput/cross_process/spsc_shm/304B";
+    let rows = [Row {
+        id: id.to_owned(),
+        ..Row::default().with_rates(&[6e6; 13])
+    }];
+    let settings = in_two_states(RATE_BY_STATE_KEY, id, [6, 7], [24e6, 6e6]);
+    let judged = verdicts(&rows, &settings).remove(0);
+    assert_eq!(judged.verdict, "missed (floor 240 ns); met (floor 60 ns)");
+    let wanted = "24.0 M/s [22.8 M/s, 24.2 M/s] (floor 60 ns), \
+                  6.0 M/s [5.7 M/s, 6.1 M/s] (floor 240 ns)";
+    assert_eq!(judged.measured, wanted);
+    // The states of a record without them follow from its streams.
+    let stream = |floor: f64, rate: f64| {
+        json!({ "floor_ns": [floor, floor], "msgs_per_s": rate, "sent_per_s": rate, "lost": 0,
+                "counts": true })
+    };
+    let streams = [vec![stream(55.0, 24e6); 6], vec![stream(182.0, 6e6); 7]].concat();
+    let settings = json!({ STREAMS_KEY: { id: streams } });
+    let judged = verdicts(&rows, settings.as_object().unwrap()).remove(0);
+    assert_eq!(judged.verdict, "missed (floor 182 ns); met (floor 55 ns)");
+}
+
 /// A machine that was in two states has to meet a goal in both.
 #[test]
 fn a_ratio_is_judged_in_each_state_of_the_machine() {
     let judge = |id: &str, row: Row, near: f64, far: f64| {
         let state = |floor_ns: f64, ratio: f64| {
             let ratio_ci = [ratio - 0.1, ratio + 0.01];
-            json!({ "floor_ns": floor_ns, "rounds": 5, "ratio": ratio, "ratio_ci": ratio_ci })
+            json!({ "floor_ns": floor_ns, "rounds": 6, "ratio": ratio, "ratio_ci": ratio_ci })
         };
         let states = [state(60.0, near), state(240.0, far)];
         let Value::Object(settings) = json!({ FLOOR_RATIO_BY_STATE_KEY: { id: states } }) else {
@@ -255,8 +372,7 @@ fn a_ratio_is_judged_in_each_state_of_the_machine() {
     let topic = |near, far| {
         let ratio = Ratio {
             median: 1.2,
-            low: 1.1,
-            high: 1.3,
+            interval: Some([1.1, 1.3]),
         };
         let row = Row::default().with_floor_ratio(Some(ratio));
         judge("one_way/cross_process/topic/16B", row, near, far)
@@ -287,7 +403,7 @@ fn few_rounds_have_a_ratio_without_an_interval() {
     let judged = verdict("vs_best_peer/create/st", few).unwrap();
     assert_eq!(
         (&*judged.measured, &*judged.verdict),
-        ("3.00", "met; too few rounds for an interval")
+        ("3.00", "too few rounds for a verdict")
     );
     let enough = row(6);
     assert_eq!(enough.figures.ratio_ci, Some([3.0, 3.0]));

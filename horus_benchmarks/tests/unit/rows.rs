@@ -9,8 +9,7 @@ fn a_row_has_the_fields_of_the_contract_and_no_others() {
     samples.record(100);
     let ratio = Ratio {
         median: 1.5,
-        low: 1.25,
-        high: 1.75,
+        interval: Some([1.25, 1.75]),
     };
     let row = Row::from_samples("one_way/same_thread/direct/16B", &samples, 1.0);
     let row = Row {
@@ -59,11 +58,13 @@ fn a_row_has_the_fields_of_the_contract_and_no_others() {
 
 #[test]
 fn rates_have_the_interval_of_their_streams() {
-    let row = Row::default().with_rates(&[1.0, 2.0, 3.0, 4.0, 90.0]);
+    let row = Row::default().with_rates(&[1.0, 2.0, 3.0, 3.0, 3.5, 4.0, 90.0]);
     let [low, high] = row.msgs_per_s_ci.unwrap();
     assert_eq!(row.msgs_per_s, Some(3.0));
     assert!((1.0..3.0).contains(&low) && high > 3.0, "{low} {high}");
     assert_eq!(Row::default().with_rates(&[]), Row::default());
+    let few = Row::default().with_rates(&[1.0, 2.0, 3.0, 4.0, 90.0]);
+    assert_eq!((few.msgs_per_s, few.msgs_per_s_ci), (Some(3.0), None));
 }
 
 #[test]

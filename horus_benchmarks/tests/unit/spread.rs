@@ -19,6 +19,7 @@ fn rounds_are_resampled_where_there_are_enough() {
     }
     let spread = Spread::from_samples(&all, 0.5).unwrap();
     assert_eq!((spread.resampled, spread.rounds), (Resampled::Rounds, 10));
+    assert!(spread.is_of_rounds());
     let [low, high] = spread.p50_ci;
     // Rounds differ by far more than samples of one round: the interval has to show it.
     assert!(
@@ -29,9 +30,24 @@ fn rounds_are_resampled_where_there_are_enough() {
 }
 
 #[test]
+fn five_rounds_have_the_interval_of_their_samples() {
+    let mut all = Samples::new();
+    (0..5).for_each(|round| all.merge(&samples_of([100 + round; 9])));
+    let spread = Spread::from_samples(&all, 1.0).unwrap();
+    assert_eq!((spread.resampled, spread.rounds), (Resampled::Samples, 5));
+    // As old records have it.
+    let old = Spread {
+        resampled: Resampled::Rounds,
+        ..spread
+    };
+    assert!(!old.is_of_rounds());
+}
+
+#[test]
 fn one_round_has_the_interval_of_its_samples() {
     let spread = Spread::from_samples(&samples_of(1..=10_000), 1.0).unwrap();
     assert_eq!((spread.resampled, spread.rounds), (Resampled::Samples, 1));
+    assert!(!spread.is_of_rounds());
     // 5000 +- 1.96 * sqrt(10 000) / 2.
     let [low, high] = spread.p50_ci;
     assert!(

@@ -303,7 +303,8 @@ fn ratio_of_proportional_rounds_is_exact_however_noisy_the_rounds() {
     let subject: Vec<f64> = floor.iter().map(|floor| floor * 1.25).collect();
     let ratio = ratio_of_medians(&floor, &subject).unwrap();
     assert_eq!(ratio_of_medians(&floor, &[]), None);
-    for found in [ratio.median, ratio.low, ratio.high] {
+    let [low, high] = ratio.interval.unwrap();
+    for found in [ratio.median, low, high] {
         assert!((found - 1.25).abs() < 1e-12);
     }
     assert_eq!(paired_ratio(&[(0.0, 1.0)], 1), None);
@@ -320,11 +321,23 @@ fn interval_is_reproducible_and_covers_the_true_median_about_as_often_as_promise
             .collect();
         let ratio = paired_ratio(&pairs, seed).unwrap();
         assert_eq!(Some(ratio), paired_ratio(&pairs, seed));
-        assert!(ratio.low <= ratio.median && ratio.median <= ratio.high);
-        covered += u64::from(ratio.low <= 1.5 && 1.5 <= ratio.high);
+        let [low, high] = ratio.interval.unwrap();
+        assert!(low <= ratio.median && ratio.median <= high);
+        covered += u64::from(low <= 1.5 && 1.5 <= high);
     }
     assert!(
         covered * 100 >= trials * 85,
         "covered {covered} of {trials}"
     );
+}
+
+#[test]
+fn fewer_than_six_values_have_no_interval() {
+    let rounds: Vec<f64> = (0..6).map(f64::from).collect();
+    assert_eq!(median_interval(&rounds[..5]), None);
+    let [low, high] = median_interval(&rounds).unwrap();
+    assert!(low < 2.5 && high > 2.5, "{low} {high}");
+    let few = ratio_of_medians(&[1.0; 5], &rounds[..5]).unwrap();
+    assert_eq!((few.median, few.interval), (2.0, None));
+    assert_eq!(few.to_json(), serde_json::json!(2.0));
 }

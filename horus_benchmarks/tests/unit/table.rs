@@ -18,8 +18,7 @@ fn report() -> Report {
     samples.record(123_456);
     let ratio = Ratio {
         median: 1.25,
-        low: 1.2,
-        high: 1.3,
+        interval: Some([1.2, 1.3]),
     };
     let row = Row::from_samples("one_way/cross_thread/x/16B", &samples, 1.0);
     report.push(row.with_floor_ratio(Some(ratio)), "RTT/2");

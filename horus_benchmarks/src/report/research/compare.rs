@@ -1,17 +1,20 @@
 //! Compares two runs of the benchmarks, and finds the rows that became slower by more than noise.
 
+use std::slice;
+
 use crate::measure::state::MachineState;
+use crate::measure::stats;
 use crate::report::goals::{self, Measured, Quantity, Verdict};
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 
-/// Relative change below which a difference always counts as noise. WHY: a confidence interval
-/// describes one run, and the next run on the same machine may differ by more.
+/// Relative change below which a difference always counts as noise.
 pub const NOISE_CHANGE_MAX: f64 = 0.05;
 
-/// Relative change below which a difference counts as noise if one of the two values has no
-/// confidence interval.
-const NOISE_CHANGE_WITHOUT_INTERVAL_MAX: f64 = 0.25;
+/// Relative change below which a difference counts as noise if one side has a single run. WHY: a
+/// confidence interval describes one run, and the next run of the same commit on the same machine
+/// may differ by far more.
+const NOISE_CHANGE_OF_ONE_RUN_MAX: f64 = 0.25;
 
 /// The difference in one row between the old and the new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,22 +30,29 @@ pub enum RowChange {
     /// The machine was in other states in the new run than in the old one, so that the two cannot
     /// be compared.
     OtherState,
-    /// The two runs have no quantity of the row that can be compared.
+    /// The two runs have no quantity of the row that can be compared, or measured it in other ways.
     NotCompared,
     /// The difference cannot be distinguished from noise.
     Same,
+    /// There were too few rounds for a confidence interval, or the record has none.
+    NoInterval,
 }
 
 /// All changes, from the worst to the best. For each one: the word before a row that changed, empty
 /// if the row is not listed, and the words behind the number of such rows.
-const CHANGES: [(RowChange, &str, &str); 7] = [
+const CHANGES: [(RowChange, &str, &str); 8] = [
     (RowChange::Regression, "REGRESSION", "regressions"),
     (RowChange::Missing, "MISSING", "missing"),
     (RowChange::Better, "better", "better"),
     (RowChange::New, "new", "new"),
-    (RowChange::OtherState, "", "in other states of the machine"),
+    (
+        RowChange::OtherState,
+        "other state",
+        "in other states of the machine",
+    ),
     (RowChange::NotCompared, "", "not compared"),
     (RowChange::Same, "", "within noise"),
+    (RowChange::NoInterval, "", "without an interval"),
 ];
 
 /// A row that one or both of the compared runs have, and one quantity by which it was compared.
@@ -72,16 +82,16 @@ impl ComparedRow {
     }
 }
 
-/// The comparison of two benchmark runs, row by row.
+/// The comparison of the benchmark runs of two commits, row by row.
 #[derive(Debug, Clone)]
 pub struct RunComparison {
     /// The rows of both runs, including those that only one run has. A row that was compared by
     /// several quantities is there once for each. Those that became worse come first.
     pub rows: Vec<ComparedRow>,
-    /// A text for each goal that the old run met and the new run missed, even if by less than
-    /// noise. Empty for different kinds of CPUs.
+    /// A text for each goal that the first old run met and the first new run missed, even if by
+    /// less than noise. Empty for different kinds of CPUs.
     pub missed_goals: Vec<String>,
-    /// A text for each row that lost messages in the new run and none in the old one.
+    /// A text for each row that lost messages in the first new run and none in the first old one.
     pub new_losses: Vec<String>,
     /// Names of the programs that failed in the new run but not in the old run.
     pub failed: Vec<String>,
@@ -91,28 +101,45 @@ pub struct RunComparison {
 }
 
 impl RunComparison {
-    /// Compares all rows of two runs. If the runs were made on different kinds of CPUs, compares
-    /// only ratios.
+    /// Compares all rows of two runs, as [`of_runs`](Self::of_runs) does.
     pub fn new(old: &RunRecord, new: &RunRecord) -> RunComparison {
-        let same_cpu = old.cpu_model() == new.cpu_model();
-        let of_old = old.rows().flat_map(|(program, row)| {
-            compare_row((program, row), find_row(new, program, row), same_cpu)
+        Self::of_runs(slice::from_ref(old), slice::from_ref(new))
+    }
+
+    /// Compares all rows of several runs of one commit with those of several runs of another one.
+    /// If the runs were made on different kinds of CPUs, compares only ratios.
+    ///
+    /// # Panics
+    ///
+    /// If one side has no runs.
+    pub fn of_runs(old: &[RunRecord], new: &[RunRecord]) -> RunComparison {
+        let runs = || old.iter().chain(new);
+        let same_cpu = runs().all(|run| run.cpu_model() == old[0].cpu_model());
+        let of_old = old[0].rows().flat_map(|(program, row)| {
+            let find = |run| find_row(run, program, row);
+            let olds: Vec<_> = old.iter().filter_map(find).collect();
+            let news: Vec<_> = new.iter().filter_map(find).collect();
+            compare_row(&olds, &news, same_cpu)
         });
         let mut rows: Vec<ComparedRow> = of_old.collect();
-        let added = new.rows();
-        let added = added.filter(|(program, row)| find_row(old, program, row).is_none());
+        let added = new[0].rows();
+        let added = added.filter(|(program, row)| find_row(&old[0], program, row).is_none());
         rows.extend(added.map(|(program, row)| ComparedRow::new(program, row, RowChange::New)));
         rows.sort_by_key(|row| row.change);
-        let failed = new.programs.iter().filter(|one| {
-            let before = old.programs.iter().find(|other| other.name == one.name);
+        let programs = new.iter().flat_map(|run| &run.programs);
+        let failed = programs.filter(|one| {
+            let mut before = old.iter().flat_map(|run| &run.programs);
+            let before = before.find(|other| other.name == one.name);
             !one.is_complete() && before.is_none_or(ProgramRecord::is_complete)
         });
-        let missed_goals = same_cpu.then(|| list_missed_goals(old, new));
+        let mut failed: Vec<String> = failed.map(|one| one.name.clone()).collect();
+        failed.dedup();
+        let missed_goals = same_cpu.then(|| list_missed_goals(&old[0], &new[0]));
         RunComparison {
             rows,
             missed_goals: missed_goals.unwrap_or_default(),
-            new_losses: list_new_losses(old, new),
-            failed: failed.map(|one| one.name.clone()).collect(),
+            new_losses: list_new_losses(&old[0], &new[0]),
+            failed,
             same_cpu,
         }
     }
@@ -189,7 +216,7 @@ fn list_missed_goals(old: &RunRecord, new: &RunRecord) -> Vec<String> {
         for was in program.verdicts() {
             let is_same = |one: &&Verdict| one.id == was.id && one.goal == was.goal;
             let now = after.iter().find(is_same);
-            if let Some(now) = now.filter(|now| was.is_met() && !now.is_met()) {
+            if let Some(now) = now.filter(|now| was.is_met() && now.is_missed()) {
                 texts.push(format!(
                     "{}: {}  {}: {} -> {}: {}",
                     program.name, now.id, now.goal, was.measured, now.measured, now.verdict
@@ -217,26 +244,31 @@ fn list_new_losses(old: &RunRecord, new: &RunRecord) -> Vec<String> {
     lines.collect()
 }
 
-/// Compares a row of the old run with the same row of the new run, by the first general quantity
+/// A row in one run, and the record of its program.
+type RowOfRun<'a> = (&'a ProgramRecord, &'a Row);
+
+/// Compares a row of the old runs with the same row of the new runs, by the first general quantity
 /// that both have, and by each one for which the row has a goal.
-fn compare_row(
-    (program, row): (&ProgramRecord, &Row),
-    found: Option<(&ProgramRecord, &Row)>,
-    same_cpu: bool,
-) -> Vec<ComparedRow> {
-    let Some((other_program, other)) = found else {
+fn compare_row(olds: &[RowOfRun<'_>], news: &[RowOfRun<'_>], same_cpu: bool) -> Vec<ComparedRow> {
+    let (program, row) = olds[0];
+    if news.is_empty() {
         return vec![ComparedRow::new(program, row, RowChange::Missing)];
-    };
-    let old_row = goals::row_with_ratios(row, &program.settings);
-    let new_row = goals::row_with_ratios(other, &other_program.settings);
-    let states = [program, other_program].map(|one| goals::recorded_states(&one.settings, &row.id));
+    }
+    let method = describe_method(olds[0]);
+    if news.iter().any(|new| describe_method(*new) != method) {
+        let figures = Some("  measured in another way".to_owned());
+        return vec![ComparedRow {
+            figures,
+            ..ComparedRow::new(program, row, RowChange::NotCompared)
+        }];
+    }
     let mut has_general = false;
     let mut all = Vec::new();
     for quantity in goals::quantities() {
-        let Some(old) = quantity.read_comparable(&old_row) else {
+        let Some(old) = read_runs(quantity, olds) else {
             continue;
         };
-        let new = quantity.read_comparable(&new_row);
+        let new = read_runs(quantity, news);
         // WHY also without a new value: the new run may have another general quantity.
         let is_wanted =
             (quantity.is_general && (new.is_none() || !has_general)) || quantity.has_goal(&row.id);
@@ -244,20 +276,21 @@ fn compare_row(
             continue;
         }
         has_general |= quantity.is_general && new.is_some();
-        let pairs = match new {
-            Some(_)
-                if quantity.is_recorded_by_machine_state()
-                    && states.iter().all(|one| !one.is_empty()) =>
-            {
-                pair_states(&states)
-            }
-            new => vec![(None, old, new)],
+        let compared = match new {
+            Some(new) => compare_values(quantity, olds, news, (old, new)),
+            None => vec![(
+                RowChange::Missing,
+                None,
+                describe_values(quantity, old, None),
+            )],
         };
-        let compared = pairs.into_iter().map(|(floor_ns, old, new)| ComparedRow {
-            floor_ns,
-            figures: Some(describe_values(quantity, old, new)),
-            ..ComparedRow::new(program, row, judge_change(quantity, old, new))
-        });
+        let compared = compared
+            .into_iter()
+            .map(|(change, floor_ns, figures)| ComparedRow {
+                floor_ns,
+                figures: Some(figures),
+                ..ComparedRow::new(program, row, change)
+            });
         let worst = compared.min_by_key(|one| one.change);
         all.push(worst.unwrap_or_else(|| ComparedRow::new(program, row, RowChange::OtherState)));
     }
@@ -267,29 +300,89 @@ fn compare_row(
     all
 }
 
-/// Returns the ratios of one row in each state of the machine that both runs have, preceded by the
-/// floor of the state in nanoseconds.
-fn pair_states(
-    [old, new]: &[Vec<MachineState>; 2],
-) -> Vec<(Option<f64>, Measured, Option<Measured>)> {
-    let ratio = |state: &MachineState| Measured {
-        value: state.ratio,
-        interval: state.ratio_ci,
+/// Returns the text that says how a row was measured, without its numbers. Returns no text for a
+/// comparison with the best peer, which may be another one in each run.
+fn describe_method((program, row): RowOfRun<'_>) -> String {
+    let basis = match row.id.starts_with("vs_best_peer/") {
+        true => "",
+        false => program.basis(&row.id),
     };
-    let common = old.iter().filter_map(|state| {
-        let other = new.iter().find(|other| other.is_same_as(state))?;
-        Some((Some(state.floor_ns), ratio(state), Some(ratio(other))))
-    });
-    common.collect()
+    basis
+        .chars()
+        .filter(|letter| !letter.is_ascii_digit() && *letter != '.')
+        .collect()
 }
 
-/// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the confidence intervals of the
-/// old and the new value do not overlap and the values differ by more than noise. Otherwise returns
-/// [`RowChange::Same`], or [`RowChange::Missing`] if there is no new value.
-fn judge_change(quantity: &Quantity, old: Measured, new: Option<Measured>) -> RowChange {
-    let Some(new) = new else {
-        return RowChange::Missing;
+/// Returns the value of a quantity in several runs, without regard to the states of the machine;
+/// `None` if no run has a value.
+fn read_runs(quantity: &Quantity, runs: &[RowOfRun<'_>]) -> Option<Measured> {
+    let rows = runs
+        .iter()
+        .map(|(program, row)| goals::row_with_ratios(row, &program.settings));
+    merge_runs(rows.filter_map(|row| quantity.read_comparable(&row)))
+}
+
+/// Returns the median of the values of several runs, and the range that contains their intervals,
+/// if all have one. Returns `None` if there are no values.
+fn merge_runs(values: impl Iterator<Item = Measured>) -> Option<Measured> {
+    let values: Vec<Measured> = values.collect();
+    let intervals: Option<Vec<[f64; 2]>> = values.iter().map(|one| one.interval).collect();
+    let interval = intervals.and_then(|all| {
+        let hull = |one: [f64; 2], other: [f64; 2]| [one[0].min(other[0]), one[1].max(other[1])];
+        all.into_iter().reduce(hull)
+    });
+    let mut medians: Vec<f64> = values.iter().map(|one| one.value).collect();
+    (!medians.is_empty()).then(|| Measured {
+        value: stats::median(&mut medians),
+        interval,
+    })
+}
+
+/// Compares a quantity in each state of the machine that both sides were in, or by `all`, the
+/// values of all rounds, if a run has no states. Returns for each the change, the floor of the
+/// state, and the text with both values.
+fn compare_values(
+    quantity: &Quantity,
+    olds: &[RowOfRun<'_>],
+    news: &[RowOfRun<'_>],
+    all: (Measured, Measured),
+) -> Vec<(RowChange, Option<f64>, String)> {
+    let states = |(program, row): &RowOfRun<'_>| quantity.states(&program.settings, &row.id);
+    let [old_states, new_states] = [olds, news].map(|runs| runs.iter().map(states));
+    let [old_states, new_states]: [Vec<Vec<MachineState>>; 2] =
+        [old_states.collect(), new_states.collect()];
+    let judge = |old: Measured, new: Measured, runs: usize, floor_ns| {
+        let change = judge_change(quantity, old, new, runs);
+        (change, floor_ns, describe_values(quantity, old, Some(new)))
     };
+    if old_states.iter().chain(&new_states).any(Vec::is_empty) {
+        return vec![judge(all.0, all.1, olds.len().min(news.len()), None)];
+    }
+    let [old_states, new_states] = [old_states.concat(), new_states.concat()];
+    let mut compared = Vec::new();
+    for (index, state) in old_states.iter().enumerate() {
+        if old_states[..index]
+            .iter()
+            .any(|other| other.is_same_as(state))
+        {
+            continue;
+        }
+        let [old, new] = [&old_states, &new_states].map(|states| {
+            let own = states.iter().filter(|other| other.is_same_as(state));
+            own.map(Measured::in_state).collect::<Vec<_>>()
+        });
+        let runs = old.len().min(new.len());
+        if let (Some(old), Some(new)) = (merge_runs(old.into_iter()), merge_runs(new.into_iter())) {
+            compared.push(judge(old, new, runs, Some(state.floor_ns)));
+        }
+    }
+    compared
+}
+
+/// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the ranges of the old and the new
+/// values do not overlap, and the values differ by more than noise. `runs` is the number of runs on
+/// the side that has fewer.
+fn judge_change(quantity: &Quantity, old: Measured, new: Measured, runs: usize) -> RowChange {
     if let Some(noise) = quantity.noise {
         return match new.value - old.value {
             worse if worse > noise => RowChange::Regression,
@@ -302,9 +395,14 @@ fn judge_change(quantity: &Quantity, old: Measured, new: Option<Measured>) -> Ro
     } else {
         new.value / old.value
     };
-    let (apart, noise) = match (old.interval, new.interval) {
-        (Some(old), Some(new)) => (old[1] < new[0] || new[1] < old[0], NOISE_CHANGE_MAX),
-        _ => (true, NOISE_CHANGE_WITHOUT_INTERVAL_MAX),
+    let apart = match (old.interval, new.interval) {
+        (Some(old), Some(new)) => old[1] < new[0] || new[1] < old[0],
+        _ if quantity.has_interval() => return RowChange::NoInterval,
+        _ => true,
+    };
+    let noise = match runs {
+        ..2 => NOISE_CHANGE_OF_ONE_RUN_MAX,
+        _ => NOISE_CHANGE_MAX,
     };
     match slower {
         slower if apart && slower > 1.0 + noise => RowChange::Regression,

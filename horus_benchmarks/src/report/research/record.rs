@@ -82,12 +82,17 @@ impl ProgramRecord {
         rows::recorded_basis(&self.settings, id)
     }
 
-    /// Returns the verdicts on the goals that the program recorded. If it recorded none, returns
-    /// verdicts on the current goals.
+    /// Returns the verdicts on the present goals. If there are none for rows of this program,
+    /// returns the verdicts that it recorded, as the programs of Python and C++ do. WHY not always
+    /// those: the goals and the rules for verdicts may have changed since the run.
     pub fn verdicts(&self) -> Vec<Verdict> {
+        let present = goals::verdicts(&self.rows, &self.settings);
+        if !present.is_empty() {
+            return present;
+        }
         let noted = self.settings.get(goals::VERDICTS_KEY).cloned();
         let noted = noted.and_then(|noted| serde_json::from_value(noted).ok());
-        noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
+        noted.unwrap_or_default()
     }
 
     /// Returns the program's warnings about circumstances that make the numbers worse than they

@@ -42,7 +42,9 @@ pub enum Workload {
     Ask,
     /// A task of the runtime asks an actor, one question after another, on every runtime.
     AskTask,
-    AskOutside,
+    /// A thread that runs no actors asks an actor. After each answer, it sleeps for this number of
+    /// microseconds.
+    AskOutside(u64),
     ThreadRing,
     ParallelThreadRing,
     PingPong,
@@ -88,6 +90,9 @@ pub(super) struct WorkloadResult {
     pub(super) first_ns: f64,
     /// The growth of the resident memory during the operations of the first pass, in bytes.
     pub(super) grown_bytes: u64,
+    /// CPU time of the process from the first operation to the last one, in percent of the time
+    /// that passed. It is above 100 if several threads were busy.
+    pub(super) cpu_percent: f64,
     pub(super) peak_bytes: u64,
 }
 
@@ -146,7 +151,9 @@ fn perform_pass<R: Runtime>(job: &WorkloadJob, pass: usize) -> Outcome<WorkloadR
         Workload::Counting(batch) => run!(run_counting(count, batch)),
         Workload::Ask if threads == 0 => R::run_alone(move || run_ask_alone::<R>(count)),
         Workload::Ask | Workload::AskTask => run!(run_ask(count)),
-        Workload::AskOutside => run!(run_ask_outside(count)),
+        Workload::AskOutside(pause_us) => {
+            run!(run_ask_outside(count, Duration::from_micros(pause_us)))
+        }
         Workload::ThreadRing => run!(run_ring(RING_ACTORS, 1, count)),
         Workload::ParallelThreadRing => run!(run_ring(RING_ACTORS, RING_ACTORS, count)),
         Workload::PingPong => run!(run_ring(2, 1, count)),
@@ -169,6 +176,8 @@ fn perform_pass<R: Runtime>(job: &WorkloadJob, pass: usize) -> Outcome<WorkloadR
         messages_ns: ns(first, done.at),
         total_ns: ns(begun.at, Instant::now()),
         calls_ps: std::mem::take(&mut *lock(&CALL_TIMES_PS)),
+        cpu_percent: 100.0 * done.cpu_ns.saturating_sub(begun.cpu_ns) as f64
+            / ns(begun.at, done.at),
         grown_bytes: done.rss_bytes.saturating_sub(begun.rss_bytes),
         peak_bytes: machine::peak_resident_bytes(),
     })
@@ -304,7 +313,7 @@ async fn run_ask_alone<R: Runtime>(count: u64) {
 
 /// Asks the counter actor from a new thread. WHY a new thread: the calling thread may belong to the
 /// runtime. If a task of the runtime asked so often, it would have to wait for its turn.
-fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
+fn run_ask_outside<R: Runtime>(count: u64, pause: Duration) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
     let asked = counter.clone();
     GATE.close(1);
@@ -313,6 +322,9 @@ fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
         let source = clock.source();
         let mut calls = Vec::with_capacity(count as usize);
         for number in 1..=count {
+            if !pause.is_zero() {
+                std::thread::sleep(pause);
+            }
             let start = source.start();
             let answer = R::ask_and_wait(&asked, number);
             calls.push(source.stop().since(start));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use iceoryx2::prelude::{ServiceName, ipc_threadsafe};
+use iceoryx2::prelude::{ServiceName, ipc};
 
 use super::kernel::{fetch_message, post_message};
 use super::{AnyError, Lines, WakeupEnd};
@@ -15,7 +15,7 @@ pub(super) fn open_event(
     rendezvous: &Rendezvous<'_>,
     lines: &Lines,
 ) -> Result<WakeupEnd, AnyError> {
-    let node = iceoryx::create_node_in::<ipc_threadsafe::Service>(rendezvous.namespace)?;
+    let node = iceoryx::create_node_in::<ipc::Service>(rendezvous.namespace)?;
     let builder = node.service_builder(&ServiceName::new(&rendezvous.shared_direction().name)?);
     let service = builder.event().open_or_create()?;
     let lines = Arc::clone(lines);
