@@ -11,7 +11,8 @@ use crate::report::rows::Row;
 /// Relative change below which a difference always counts as noise.
 pub const NOISE_CHANGE_MAX: f64 = 0.05;
 
-/// Relative change below which a difference counts as noise if one side has a single run. WHY: a
+/// Relative change below which a difference counts as noise if one side has a single run, or if
+/// the quantity is one of a whole run, such as a 99th percentile. WHY: a
 /// confidence interval describes one run, and the next run of the same commit on the same machine
 /// may differ by far more.
 const NOISE_CHANGE_OF_ONE_RUN_MAX: f64 = 0.25;
@@ -401,8 +402,8 @@ fn judge_change(quantity: &Quantity, old: Measured, new: Measured, runs: usize) 
         _ => true,
     };
     let noise = match runs {
-        ..2 => NOISE_CHANGE_OF_ONE_RUN_MAX,
-        _ => NOISE_CHANGE_MAX,
+        2.. if quantity.has_interval() => NOISE_CHANGE_MAX,
+        _ => NOISE_CHANGE_OF_ONE_RUN_MAX,
     };
     match slower {
         slower if apart && slower > 1.0 + noise => RowChange::Regression,
