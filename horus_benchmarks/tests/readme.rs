@@ -137,7 +137,9 @@ fn record(directory: &Path, cpu: &str, begun: u64, p50: f64) {
             "streams": of_row(json!(streams)),
             "basis": of_row(json!("reliable topic, subscribers_max(1)")),
             // Not of rows with a present goal.
-            "goals": [{ "id": "a", "goal": "< 1 ns", "measured": "2 ns", "verdict": "missed; why" }],
+            "goals": [
+                { "id": "a", "goal": "< 1 ns", "measured": "2 ns", "verdict": "missed; why" },
+            ],
         },
         "rows": rows,
     });

@@ -79,7 +79,7 @@ impl Workload {
             Self::AskOutside(0) => (
                 "ask_outside",
                 10_000,
-                "a question of a thread after the last answer, timed alone; ours polls, others sleep",
+                "a question of a thread at once, timed alone; ours polls, others sleep",
             ),
             Self::AskOutside(_) => (
                 "ask_outside_rare",
