@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use horus_core::OpenError;
 use horus_core::message::EmergencyStop;
 use horus_core::namespace::{Namespace, NamespaceConfig};
-use horus_core::scheduler::{EMERGENCY_STOP_TOPIC, SchedulerInfo, emergency_stop_publisher};
+use horus_core::scheduler::{EMERGENCY_STOP_TOOL_KEY, EMERGENCY_STOP_TOPIC, SchedulerInfo};
 use horus_core::topic::{Qos, Topic};
 use serde::Serialize;
 
@@ -261,8 +261,13 @@ pub(crate) fn publish_stop(
     namespace: &Arc<Namespace>,
     stop: EmergencyStop,
 ) -> Result<usize, Failure> {
-    let mut publisher =
-        emergency_stop_publisher(namespace).map_err(|error| Failure::from_topic_error(&error))?;
+    // WHY this key: schedulers have reserved memory for it.
+    let qos = Qos::latched()
+        .strict(true)
+        .latch_key(EMERGENCY_STOP_TOOL_KEY);
+    let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
+    let opened = topic.qos(qos).publisher();
+    let mut publisher = opened.map_err(|error| Failure::from_topic_error(&error))?;
     let sent = publisher.send(stop);
     sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
     check_kept(namespace, &stop)?;

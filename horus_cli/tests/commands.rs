@@ -15,6 +15,8 @@ mod defaults;
 mod doctor;
 #[path = "commands/floods.rs"]
 mod floods;
+#[path = "commands/full_memory.rs"]
+mod full_memory;
 #[path = "common/golden.rs"]
 mod golden;
 #[path = "commands/launch.rs"]

@@ -10,7 +10,7 @@ use crate::program;
 const BORDERS: &[&str] = &["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
 /// Returns the shell command that starts a program of this test binary with these lines of input.
-fn program_command(lines: &str) -> String {
+pub(crate) fn program_command(lines: &str) -> String {
     let program = std::env::current_exe().unwrap();
     format!(
         "env {}=1 {}='{lines}' {} child_role --exact --nocapture --test-threads=1 >/dev/null",

@@ -56,7 +56,7 @@ pub use remote::client::{
     RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop_publisher,
     remove_scheduler_topics, scheduler_graph, schedulers,
 };
-pub use remote::scheduler_topics::EMERGENCY_STOP_TOPIC;
+pub use remote::scheduler_topics::{EMERGENCY_STOP_TOOL_KEY, EMERGENCY_STOP_TOPIC};
 #[cfg(feature = "async-io")]
 pub use run::executor::async_io::{AsyncNode, AsyncNodeAdapter, TickFuture};
 pub use run::handle::{CommandError, Handle};

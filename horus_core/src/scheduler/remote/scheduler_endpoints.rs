@@ -35,10 +35,11 @@ use crate::scheduler::remote::control_topic::ControlTopic;
 use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
 use crate::scheduler::remote::scheduler_topics::{
     self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS_SUFFIX, EMERGENCY_STOP_TOPIC,
-    EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX, SchedulerTopics,
+    EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX, SchedulerTopics, open_stop_tool_publisher,
+    unless_taken,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
-use crate::topic::{Publisher, Subscriber, WaitSet};
+use crate::topic::{Publisher, Subscriber, TopicBuilder, WaitSet};
 use crate::value::Value;
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
@@ -110,7 +111,13 @@ impl SchedulerEndpoints {
         let commands = topics.open_endpoint(COMMANDS_SUFFIX, || {
             let topics = topics.clone();
             let name = topics.topic_name(COMMANDS_SUFFIX);
-            ControlTopic::open(&name, move || topics.commands().subscriber())
+            ControlTopic::open(&name, move || {
+                let subscriber = topics.commands().subscriber()?;
+                // WHY dropped at once: the memory of its lane stays. So the next publisher can send
+                // a command while there is no free memory.
+                drop(unless_taken(topics.commands().publisher())?);
+                Ok(subscriber)
+            })
         })?;
         let status = topics.open_endpoint(STATUS_SUFFIX, || topics.status(nodes).publisher())?;
         let (Some(commands), Some(status)) = (commands, status) else {
@@ -265,7 +272,11 @@ fn open_emergency_stop(
 ) -> Result<ControlTopic<EmergencyStop>, TopicError> {
     let namespace = Arc::clone(namespace);
     ControlTopic::open(EMERGENCY_STOP_TOPIC, move || {
-        scheduler_topics::open_emergency_stop_endpoint(&namespace, |topic| topic.subscriber())
+        let open = |topic: TopicBuilder<EmergencyStop>| topic.subscriber();
+        let subscriber = scheduler_topics::open_emergency_stop_endpoint(&namespace, open)?;
+        // WHY dropped at once: as for the commands.
+        drop(open_stop_tool_publisher(&namespace)?);
+        Ok(subscriber)
     })
 }
 

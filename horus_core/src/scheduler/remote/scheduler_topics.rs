@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use horus_shm::{Namespace, OpenError, TopicName, remove_topic, topic_names};
 
+use crate::introspect::Inspector;
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatus};
 use crate::message::{Header, SchedulerStatusHeader};
 use crate::topic::error::TopicError;
-use crate::topic::{Payload, Qos, Topic, TopicBuilder};
+use crate::topic::{Payload, Publisher, Qos, Topic, TopicBuilder};
 use crate::value::Value;
 
 const SCHEDULER_TOPIC_PREFIX: &str = "horus/schedulers/";
@@ -23,12 +24,19 @@ pub(crate) const GRAPH_SUFFIX: &str = "/graph";
 /// The topic on which every scheduler of a namespace receives emergency stops.
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
 
+/// The latch key of the emergency stops that the command `horus estop` sends. Each scheduler
+/// reserves the memory for one publisher with this key, so that it can be opened without free
+/// memory.
+pub const EMERGENCY_STOP_TOOL_KEY: &str = "horus";
+
 /// The longest name of a scheduler, in bytes. It is the size of the name's field in the status.
 const SCHEDULER_NAME_BYTES_MAX: usize = 64;
 
+/// Number of lanes of a topic, each of which has room for one publisher.
+const TOPIC_LANES: usize = 64;
 /// Number of lanes of a black box, the topic with a scheduler's events. It is the largest number
 /// that a topic can have.
-pub(crate) const BLACK_BOX_LANES: usize = 64;
+pub(crate) const BLACK_BOX_LANES: usize = TOPIC_LANES;
 /// Number of slots in a lane of the black box. Up to 192 threads, at most three threads share a
 /// lane, and there is room for more than 64 events of each thread.
 const BLACK_BOX_LANE_SLOTS: u64 = 256;
@@ -211,6 +219,36 @@ pub(crate) fn open_emergency_stop_endpoint<E>(
     let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     // WHY strict: a stop of another type that nobody reads must not look like one.
     make(topic.qos(Qos::latched().strict(true)))
+}
+
+/// Opens the publisher of the emergency-stop topic that the command `horus estop` uses, too. When
+/// the publisher is dropped, its lane and the memory of the lane stay in the topic file, also if
+/// it has sent nothing. So the command can send while there is no free memory. Returns `None` if
+/// all lanes of the topic have been used: then they all have memory, and a publisher might take the
+/// place of a kept message.
+pub(crate) fn open_stop_tool_publisher(
+    namespace: &Arc<Namespace>,
+) -> Result<Option<Publisher<EmergencyStop>>, TopicError> {
+    let used = Inspector::open_in(namespace, EMERGENCY_STOP_TOPIC)?.publishers();
+    if used.len() >= TOPIC_LANES {
+        return Ok(None);
+    }
+    let qos = Qos::latched()
+        .strict(true)
+        .latch_key(EMERGENCY_STOP_TOOL_KEY);
+    let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
+    unless_taken(topic.qos(qos).publisher())
+}
+
+/// Returns `None` instead of the error that all lanes of the topic have publishers.
+pub(crate) fn unless_taken<E>(opened: Result<E, TopicError>) -> Result<Option<E>, TopicError> {
+    match opened {
+        Ok(endpoint) => Ok(Some(endpoint)),
+        Err(error) => match error.as_open_error() {
+            Some(OpenError::TooManyPublishers { .. }) => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 #[cfg(test)]

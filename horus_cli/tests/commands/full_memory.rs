@@ -1,0 +1,51 @@
+//! Emergency stops and commands for schedulers in a full file system.
+
+use std::process::{Command, Stdio};
+
+use horus_testing::skip;
+
+use crate::common::Robot;
+use crate::containers::program_command;
+
+/// Makes a file system of its own, in which a scheduler runs, and fills it. Then each command must
+/// find the memory that it needs.
+const SCRIPT: &str = "
+    mount -t tmpfs -o size=8m,mode=0700 none \"$HORUS_SHM_DIR\" || exit 9
+    SCHEDULE &
+    until horus scheduler list | grep -q running; do sleep 0.05; done
+    horus doctor > /dev/null
+    cat /dev/zero > \"$HORUS_SHM_DIR/default/filler\"
+    horus topic pub other CmdVel '{linear: 1}' && exit 8
+    horus estop engage || exit 1
+    until horus node list | grep -q safe_state; do sleep 0.05; done
+    horus estop status && exit 2
+    horus estop release || exit 3
+    horus node pause arm/controller || exit 4
+    horus scheduler stop arm || exit 5
+    kill -9 $!
+";
+
+#[test]
+fn schedulers_obey_while_there_is_no_free_memory() {
+    let robot = Robot::new();
+    let isolated = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+        command
+            .env("HORUS_SHM_DIR", robot.dir())
+            .env("HORUS_NAMESPACE", "default")
+            .stdin(Stdio::null());
+        command
+    };
+    let allowed = isolated("mount -t tmpfs none \"$HORUS_SHM_DIR\"").output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        skip("a file system of its own cannot be mounted");
+        return;
+    }
+    let script = SCRIPT.replace("SCHEDULE", &program_command("schedule arm"));
+    let script = script.replace("horus ", &format!("{} ", env!("CARGO_BIN_EXE_horus")));
+    let output = isolated(&script).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    assert!(errors.contains("no space"), "it was not full: {errors}");
+}
