@@ -6,7 +6,9 @@ use std::fs;
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::namespace::Namespace;
 use horus_core::prelude::*;
-use horus_core::scheduler::{Health, Hertz, emergency_stop_publisher};
+use horus_core::scheduler::{
+    EMERGENCY_STOP_TOPIC, Health, Hertz, Running, emergency_stop_publisher,
+};
 
 use super::executors::{Recorded, until};
 use super::private::Private;
@@ -87,4 +89,45 @@ fn a_removed_namespace_counts_as_an_emergency_stop() {
     publisher.send(EmergencyStop::release("test", "")).unwrap();
     running.finish().unwrap();
     assert_eq!(calls.of("motor"), ["safe", "shutdown"]);
+}
+
+/// Returns the last emergency stop that a program finds which opens the topic now.
+fn kept_stop(private: &Private) -> Option<EmergencyStop> {
+    let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(private.namespace());
+    topic.observer().ok()?.latest()
+}
+
+/// The sender has ended. The schedulers that know of its stop tell those that start later.
+#[test]
+fn an_engaged_stop_outlives_the_file_of_its_topic() {
+    let private = Private::new();
+    let (recorded, calls) = (Recorded::default(), Calls::default());
+    let start = || scheduler_with_motor(&private, &recorded, &calls).start();
+    let health = |running: &Running| running.handle().metrics("motor").unwrap().health;
+    let running = [start().unwrap(), start().unwrap()];
+    let sent = EmergencyStop::engage("test", "front hit");
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(sent).unwrap();
+    drop(publisher);
+    for one in &running {
+        until("it is safe", || health(one) == Health::Safe);
+    }
+    let file = private.namespace().topics_path().join("emergency_stop");
+    for _ in 0..3 {
+        fs::remove_file(&file).unwrap();
+        until("it is kept again", || kept_stop(&private) == Some(sent));
+    }
+    let later = start().unwrap();
+    until("the later one is safe", || health(&later) == Health::Safe);
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(EmergencyStop::release("test", "")).unwrap();
+    for one in running.iter().chain([&later]) {
+        until("it ticks again", || health(one) == Health::Active);
+    }
+    fs::remove_file(&file).unwrap();
+    until("the file is there again", || file.exists());
+    assert!(kept_stop(&private).is_none_or(|stop| !stop.is_engaged()));
+    for one in running.into_iter().chain([later]) {
+        one.finish().unwrap();
+    }
 }

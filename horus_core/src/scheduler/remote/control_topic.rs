@@ -26,6 +26,8 @@ pub(crate) struct ControlTopic<T: Payload> {
     /// The number of messages that the subscriber had lost when [`Self::newly_lost`] was last
     /// called.
     lost: u64,
+    /// True if the topic has moved to a new file since [`Self::take_new_file`] was last called.
+    has_new_file: bool,
 }
 
 impl<T: Payload> std::fmt::Debug for ControlTopic<T> {
@@ -49,6 +51,7 @@ impl<T: Payload> ControlTopic<T> {
             open: Box::new(open),
             subscriber: Some((subscriber, subscription)),
             lost: 0,
+            has_new_file: false,
         })
     }
 
@@ -103,6 +106,7 @@ impl<T: Payload> ControlTopic<T> {
                 let subscription = Subscription::new(&self.topic, &subscriber);
                 self.subscriber = Some((subscriber, subscription));
                 self.lost = 0;
+                self.has_new_file = true;
                 Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)))
             }
             Err(error) => {
@@ -125,7 +129,15 @@ impl<T: Payload> ControlTopic<T> {
     /// Returns an event if the state of the subscriber has changed since the last call, as
     /// [`Subscription::next_event`] does.
     pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
-        self.subscriber.as_mut()?.1.next_event()
+        let event = self.subscriber.as_mut()?.1.next_event();
+        self.has_new_file |= matches!(event, Some((NodeEvent::TOPIC_MOVED, _)));
+        event
+    }
+
+    /// Returns true if [`Self::reopen`] or [`Self::next_event`] has returned an event about a new
+    /// file of the topic since the last call.
+    pub(crate) const fn take_new_file(&mut self) -> bool {
+        std::mem::replace(&mut self.has_new_file, false)
     }
 
     /// Returns the text of an emergency stop if the scheduler may miss messages of the topic, so

@@ -48,6 +48,17 @@ const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 /// the number of schedulers of the same name that are alive at the same time.
 const NAME_SUFFIX_MAX: u32 = 1000;
 
+/// The state of the task to make the last emergency stop known in a new file of its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    /// The topic has no new file, or the stop is known there.
+    Done,
+    /// The topic has a new file.
+    Due,
+    /// The attempt in the new file has failed, and is made again.
+    Failed,
+}
+
 /// The endpoints of a running scheduler's topics, through which other processes observe and command
 /// it.
 #[derive(Debug)]
@@ -66,6 +77,8 @@ pub(crate) struct SchedulerEndpoints {
     lost_events: u64,
     commands: ControlTopic<NodeCommand>,
     emergency_stop: ControlTopic<EmergencyStop>,
+    renewal: Renewal,
+    namespace: Arc<Namespace>,
 }
 
 impl SchedulerEndpoints {
@@ -145,6 +158,8 @@ impl SchedulerEndpoints {
             events,
             commands,
             emergency_stop: open_emergency_stop(topics.namespace())?,
+            renewal: Renewal::Done,
+            namespace: Arc::clone(topics.namespace()),
         }))
     }
 
@@ -258,6 +273,35 @@ impl SchedulerEndpoints {
         [commands, stop].into_iter().flatten().flatten()
     }
 
+    /// Makes `engaged`, the engaged emergency stop that was received last, known in a new file of
+    /// its topic, if the topic has one and there is no message in it. Does the same again at the
+    /// next call if it fails. Returns the text of an event for the first failure.
+    ///
+    /// WHY: the file that kept the stop is gone, perhaps with the process that sent it. Other
+    /// schedulers would start without it.
+    pub(crate) fn renew_emergency_stop(
+        &mut self,
+        engaged: Option<EmergencyStop>,
+    ) -> Option<Text<128>> {
+        if self.emergency_stop.take_new_file() {
+            self.renewal = Renewal::Due;
+        }
+        if self.renewal == Renewal::Done {
+            return None;
+        }
+        let is_first = self.renewal == Renewal::Due;
+        match renew_in_new_file(&self.namespace, engaged) {
+            Ok(()) => {
+                self.renewal = Renewal::Done;
+                None
+            }
+            Err(error) => {
+                self.renewal = Renewal::Failed;
+                is_first.then(|| Text::format(format_args!("not kept in its new file: {error}")))
+            }
+        }
+    }
+
     /// Returns the kind and the text of an event for each topic of commands or emergency stops
     /// whose state has changed since the last call.
     pub(crate) fn control_topic_events(&mut self) -> impl Iterator<Item = (u8, Text<128>)> + use<> {
@@ -278,6 +322,25 @@ fn open_emergency_stop(
         drop(open_stop_tool_publisher(&namespace)?);
         Ok(subscriber)
     })
+}
+
+/// Reserves the memory for the command `horus estop` in the present file of the emergency-stop
+/// topic. Publishes `engaged` there, unless the file already has a message, which is later.
+fn renew_in_new_file(
+    namespace: &Arc<Namespace>,
+    engaged: Option<EmergencyStop>,
+) -> Result<(), TopicError> {
+    let publisher = open_stop_tool_publisher(namespace)?;
+    let (Some(mut publisher), Some(engaged)) = (publisher, engaged) else {
+        return Ok(());
+    };
+    let open = |topic: TopicBuilder<EmergencyStop>| topic.observer();
+    let mut observer = scheduler_topics::open_emergency_stop_endpoint(namespace, open)?;
+    if observer.latest().is_none() {
+        // WHY ignored: it fails only if this file is lost, too. Then there is a newer one.
+        let _ = publisher.send(engaged);
+    }
+    Ok(())
 }
 
 /// Publishes the graph on the graph topic, which keeps it for later readers. Returns the publisher.

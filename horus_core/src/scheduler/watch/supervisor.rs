@@ -75,8 +75,8 @@ pub(crate) struct Supervisor {
     /// True during an emergency stop: if one was sent, or if one may have been sent that cannot be
     /// received.
     pub(crate) is_emergency: bool,
-    /// True if the last message about an emergency stop has engaged it.
-    pub(crate) is_stop_sent: bool,
+    /// The last message about an emergency stop, if it has engaged it; otherwise `None`.
+    pub(crate) sent_stop: Option<EmergencyStop>,
     /// The greatest `monotonic_ns` of the emergency-stop messages that were applied; 0 if there was
     /// none.
     pub(crate) emergency_stop_ns: u64,
@@ -112,7 +112,7 @@ impl Supervisor {
         // WHY: the reader of stderr must not keep this thread from watching the nodes.
         set_real_time_thread(true);
         let clock = Clock::kernel();
-        let (mut status_ns, mut topics_ns, mut reopen_ns) = (0, 0, 0);
+        let (mut status_ns, mut topics_ns, mut reopen_ns, mut renewal_ns) = (0, 0, 0, 0);
         let mut wake = self.endpoints.waking_topics();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
@@ -136,6 +136,10 @@ impl Supervisor {
             self.poll_safe_state_results();
             let is_last_look = self.shared.is_last_look_requested();
             self.poll_emergency_stop(now_ns);
+            if now_ns >= renewal_ns {
+                renewal_ns = now_ns.saturating_add(REOPEN_PERIOD_NS);
+                self.renew_emergency_stop();
+            }
             if is_last_look {
                 self.shared.end_last_look();
             }
@@ -451,8 +455,12 @@ impl Supervisor {
             self.emergency_stop_ns = self.emergency_stop_ns.max(sent_ns);
         }
         let sender = stop.as_ref().map(emergency_stop_text);
-        let is_sent = stop.map_or(self.is_stop_sent, |stop| stop.is_engaged());
-        let is_newly_sent = !std::mem::replace(&mut self.is_stop_sent, is_sent) && is_sent;
+        let was_sent = self.sent_stop.is_some();
+        if let Some(stop) = stop {
+            self.sent_stop = stop.is_engaged().then_some(stop);
+        }
+        let is_sent = self.sent_stop.is_some();
+        let is_newly_sent = is_sent && !was_sent;
         let is_engaged = is_sent || obstacle.is_some();
         let is_changed = std::mem::replace(&mut self.is_emergency, is_engaged) != is_engaged;
         if let (Some(sender), Some(_), false) = (&sender, obstacle, is_sent) {
@@ -474,6 +482,13 @@ impl Supervisor {
         }
         if is_changed {
             self.set_emergency(is_engaged, now_ns);
+        }
+    }
+
+    /// Makes an engaged emergency stop known in the new file of its topic, if there is one.
+    fn renew_emergency_stop(&mut self) {
+        if let Some(text) = self.endpoints.renew_emergency_stop(self.sent_stop) {
+            self.record_event(NodeEvent::FAILED, "", 0, text.as_str());
         }
     }
 
