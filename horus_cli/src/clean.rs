@@ -5,9 +5,11 @@ use std::fs;
 
 use clap::Args;
 use horus_core::namespace::{NamespaceConfig, remove_topic, sweep};
+use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use serde::Serialize;
 
 use crate::context::{Context, namespace_path};
+use crate::estop::refuse_to_forget_stop;
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -19,8 +21,9 @@ const TOPICS_DIRECTORY: &str = "topics";
 /// Keeps the topics whose publishers set `persist_after_exit`, such as latched
 /// ones, and the topics of schedulers and logs. --all removes these, too.
 ///
-/// Never removes a topic that a process uses. The exit code is 1 if files are
-/// left that are no topics.
+/// Never removes a topic that a process uses, nor an engaged emergency stop. The
+/// exit code is 1 if files are left that are no topics, and 4 if --all has kept
+/// an engaged emergency stop.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Also remove topics that are kept after exit, such as maps and black boxes
@@ -39,11 +42,14 @@ struct Report {
     kept: Vec<String>,
     /// Names of files that are not topics of this version of the library.
     foreign: Vec<String>,
+    /// The failure that says why the topic of an engaged emergency stop was not removed.
+    #[serde(skip)]
+    engaged_stop: Option<Failure>,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let Some((namespace, opening)) = context.open_existing_with_report()? else {
-        return print_report(&Report::default(), arguments, context);
+        return print_report(Report::default(), arguments, context);
     };
     let report = sweep(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     // WHY both: opening a namespace removes such topics, too.
@@ -52,10 +58,18 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut kept: Vec<String> = report.kept.iter().map(ToString::to_string).collect();
     let mut failures = Vec::new();
     let mut attempts = 0;
+    let mut engaged_stop = None;
     if arguments.all {
         let mut is_left = Vec::new();
         attempts = kept.len();
         for name in kept {
+            if name == EMERGENCY_STOP_TOPIC {
+                engaged_stop = refuse_to_forget_stop(&namespace).err();
+                if engaged_stop.is_some() {
+                    is_left.push(name);
+                    continue;
+                }
+            }
             match remove_topic(&namespace, &name) {
                 Ok(true) => _ = removed.insert(name),
                 Ok(false) => is_left.push(name),
@@ -66,11 +80,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         kept = is_left;
     }
     let reported = print_report(
-        &Report {
+        Report {
             removed: removed.into_iter().collect(),
             in_use: report.in_use.iter().map(ToString::to_string).collect(),
             kept,
             foreign: report.foreign.clone(),
+            engaged_stop,
         },
         arguments,
         context,
@@ -93,12 +108,12 @@ pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
 }
 
 fn print_report(
-    report: &Report,
+    report: Report,
     arguments: &Arguments,
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
-        context.out.write_json(report)?;
+        context.out.write_json(&report)?;
     } else {
         // With --all, a topic is left only if a process has opened it meanwhile.
         let reason = if arguments.all {
@@ -114,6 +129,8 @@ fn print_report(
         ];
         for (word, names, reason) in groups {
             for name in names {
+                let is_stop = report.engaged_stop.is_some() && name == EMERGENCY_STOP_TOPIC;
+                let reason = if is_stop { " (engaged)" } else { reason };
                 context
                     .out
                     .write_line(format_args!("{word}: {}{reason}", visible(name)))?;
@@ -127,6 +144,10 @@ fn print_report(
                 report.kept.len()
             ));
         }
+    }
+    context.out.flush()?;
+    if let Some(failure) = report.engaged_stop {
+        return Err(failure);
     }
     if report.foreign.is_empty() {
         return Ok(());

@@ -305,6 +305,26 @@ pub(crate) fn read_last_message(
     }
 }
 
+/// Returns a failure if the emergency stop of the namespace is engaged, so that its topic must not
+/// be removed: a scheduler that starts later would not know of the stop.
+pub(crate) fn refuse_to_forget_stop(namespace: &Arc<Namespace>) -> Result<(), Failure> {
+    // WHY an error is no failure: a topic that cannot be read has to be removable.
+    let Ok(Some(stop)) = read_last_message(namespace) else {
+        return Ok(());
+    };
+    if !stop.is_engaged() {
+        return Ok(());
+    }
+    let name = namespace.config().name();
+    Err(Failure::refused(format_args!(
+        "the emergency stop of namespace '{name}' is engaged, and a scheduler that starts later \
+         would not know of it, so {EMERGENCY_STOP_TOPIC} was not removed: {}, {}. If it may be \
+         released: horus -N {name} estop release",
+        visible(&stop.to_string()),
+        date_time(stop.timestamp_ns),
+    )))
+}
+
 fn print_state(
     stop: Option<&EmergencyStop>,
     config: &NamespaceConfig,

@@ -4,15 +4,19 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
+use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 
 use super::{other_processes, require_namespace_names};
 use crate::clean::topic_names;
 use crate::context::{Context, namespace_path};
+use crate::estop::refuse_to_forget_stop;
 use crate::failure::Failure;
 use crate::output::format::visible;
 use crate::output::nearest;
 
 /// Remove a namespace that no process uses, with all of its topics
+///
+/// Refuses to remove an engaged emergency stop: release it first.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the namespace
@@ -32,6 +36,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     let config = config.with_name(name.clone());
     let before = topic_names(&config);
+    // WHY only if it can be opened: a damaged namespace has to be removable.
+    if before.contains(EMERGENCY_STOP_TOPIC)
+        && let Ok(Some(namespace)) = Namespace::open_existing(&config)
+    {
+        refuse_to_forget_stop(&namespace)?;
+    }
     remove_namespace(&config)
         .map_err(|failure| with_removed_topics(failure, &before, &topic_names(&config)))?;
     if context.is_json() {

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use clap::Args;
 use horus_core::introspect::LivenessCache;
 use horus_core::namespace::{Namespace, remove_topic};
+use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 
 use super::meter::Counters;
 use super::select::select_topics;
 use crate::context::Context;
+use crate::estop::refuse_to_forget_stop;
 use crate::failure::Failure;
 use crate::output::format::participant;
 
 /// Remove topics that no process uses, also those that are kept after exit
+///
+/// Refuses to remove an engaged emergency stop: release it first.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Names or patterns of topics
@@ -47,7 +51,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     Failure::of_several(&failures, names.len(), "not removed")
 }
 
-/// Removes the topic `name`. Returns a failure if it does not exist or is in use.
+/// Removes the topic `name`. Returns a failure if it does not exist or is in use, or if it keeps an
+/// engaged emergency stop.
 fn remove(namespace: &Arc<Namespace>, name: &str, context: &Context) -> Result<(), Failure> {
     // WHY first: removing a topic that does not exist is no error of the library.
     let users = match context.open_inspector(namespace, name) {
@@ -56,6 +61,9 @@ fn remove(namespace: &Arc<Namespace>, name: &str, context: &Context) -> Result<(
         // A damaged file can be removed, but shows no users.
         Err(_) => Vec::new(),
     };
+    if name == EMERGENCY_STOP_TOPIC {
+        refuse_to_forget_stop(namespace)?;
+    }
     let is_gone =
         remove_topic(namespace, name).map_err(|error| Failure::from_topic_error(&error))?;
     if is_gone {

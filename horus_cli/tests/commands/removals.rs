@@ -112,3 +112,37 @@ fn a_topic_that_cannot_be_removed_does_not_hide_the_others() {
         assert!(ran.stderr.contains("1 of 3 not removed: "), "{ran:?}");
     }
 }
+
+/// A stop that is removed is forgotten, and the next scheduler would drive.
+#[test]
+fn an_engaged_emergency_stop_is_not_removed() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish latched map");
+    program.tell("send map 1");
+    program.kill();
+    // Its code is 3, because no scheduler runs.
+    robot.run("estop engage").failed(3, &["It is kept there"]);
+    let is_refused = |command: &str, namespace: &str| {
+        let ran = robot.run(command);
+        assert_eq!(ran.code, 4, "{command}: {ran:?}");
+        let advice = format!("horus -N {namespace} estop release");
+        for part in ["is engaged", &advice] {
+            assert!(ran.stderr.contains(part), "no '{part}' in {ran:?}");
+        }
+        let status = robot.run(&format!("-N {namespace} estop status"));
+        assert_eq!(status.code, 1, "{command}: {status:?}");
+    };
+    is_refused("topic rm emergency_stop", "default");
+    is_refused("clean --all", "default");
+    is_refused("clean --all --json", "default");
+    let left = robot.answer("topic list -w 0");
+    assert!(!left.contains("map"), "nothing else is kept: {left}");
+    robot.run("-N other estop engage").failed(3, &[]);
+    is_refused("namespace rm other", "other");
+    robot.answer("-N other estop release");
+    robot.answer("namespace rm other");
+    robot.answer("estop release");
+    robot.answer("clean --all");
+    assert_eq!(robot.answer("estop status"), "never engaged\n");
+}
