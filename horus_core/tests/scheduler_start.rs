@@ -236,7 +236,17 @@ fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
 /// Not a test: entry point of the re-executed child process, which has little memory.
 #[test]
 fn child_role() {
-    if std::env::var_os(ROLE).is_none() {
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
+    if role == "nowhere" {
+        let mut scheduler = Scheduler::new();
+        scheduler.name("arm");
+        scheduler
+            .node("idle")
+            .build(|_: &mut Context<'_>| {})
+            .unwrap();
+        println!("@{}", scheduler.start().unwrap_err());
         return;
     }
     reserve_heap();
@@ -287,6 +297,20 @@ fn a_start_without_room_for_a_thread_fails_and_shuts_initialised_nodes_down() {
     assert!(found.contains("no thread for 'supervisor'"), "{found}");
     assert!(found.contains("no thread for 'timed'"), "{found}");
     result("scheduler_start/no_room", found);
+}
+
+/// The topic that the error names is one of the scheduler.
+#[test]
+fn a_start_without_a_namespace_fails_with_the_name_of_a_topic() {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["child_role", "--exact", "--nocapture", "--test-threads=1"]);
+    child
+        .env(ROLE, "nowhere")
+        .env("HORUS_SHM_DIR", "/dev/null/horus");
+    let output = child.stdin(Stdio::null()).output().unwrap().stdout;
+    let output = String::from_utf8(output).unwrap();
+    let part = "cannot be opened: topic 'horus/schedulers/arm/status': ";
+    assert!(output.contains(part), "{output}");
 }
 
 #[test]

@@ -68,6 +68,7 @@ use api::plan::{NodePlan, NodeSpec};
 use api::policy::saturating_nanos;
 use api::safe_state::SafeStateCallback;
 use remote::scheduler_endpoints::SchedulerEndpoints;
+use remote::scheduler_topics::status_topic_name;
 use run::commands::Commands;
 use run::cores::highest_cpu_plus_one;
 use run::executor::simulated::{self, SimulatedNode, SimulatedTimestamps};
@@ -189,8 +190,10 @@ impl Scheduler {
 
     /// Opens the topics through which other processes observe and command the scheduler.
     fn open_endpoints(&self) -> Result<SchedulerEndpoints, TopicError> {
-        let current =
-            || Namespace::current().map_err(|error| TopicError::new(&self.name, error.into()));
+        let current = || {
+            let topic = status_topic_name(&self.name);
+            Namespace::current().map_err(|error| TopicError::new(&topic, error.into()))
+        };
         let namespace = self.namespace.clone().map_or_else(current, Ok)?;
         let (_, lanes) = running::black_box_lanes(&self.entries);
         SchedulerEndpoints::open(&namespace, &self.name, &self.graph(), lanes)

@@ -54,20 +54,35 @@ pub(crate) struct SchedulerTopics {
     name: String,
 }
 
+/// Returns the name of the status topic of the scheduler called `wanted`, as
+/// [`SchedulerTopics::new`] makes it.
+pub(crate) fn status_topic_name(wanted: &str) -> String {
+    topic_name(&valid_name(wanted), STATUS_SUFFIX)
+}
+
+fn topic_name(scheduler: &str, suffix: &str) -> String {
+    format!("{SCHEDULER_TOPIC_PREFIX}{scheduler}{suffix}")
+}
+
+/// Makes the name of a scheduler valid, as [`SchedulerTopics::new`] describes.
+fn valid_name(wanted: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let safe = wanted.chars().map(|c| if is_safe(c) { c } else { '_' });
+    let mut name: String = safe.take(SCHEDULER_NAME_BYTES_MAX).collect();
+    if name.is_empty() {
+        name.push_str("scheduler");
+    }
+    name
+}
+
 impl SchedulerTopics {
     /// Returns the topics of the scheduler called `wanted`. The name is made valid: any character
     /// except ASCII letters, digits, `-` and `_` becomes `_`, only the first 64 characters are
     /// used, and an empty name becomes `scheduler`.
     pub(crate) fn new(namespace: &Arc<Namespace>, wanted: &str) -> Self {
-        let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let safe = wanted.chars().map(|c| if is_safe(c) { c } else { '_' });
-        let mut name: String = safe.take(SCHEDULER_NAME_BYTES_MAX).collect();
-        if name.is_empty() {
-            name.push_str("scheduler");
-        }
         Self {
             namespace: Arc::clone(namespace),
-            name,
+            name: valid_name(wanted),
         }
     }
 
@@ -113,7 +128,7 @@ impl SchedulerTopics {
     /// Returns the full name of one of the scheduler's topics. `suffix` selects the topic: it is
     /// [`STATUS_SUFFIX`], [`EVENTS_SUFFIX`], [`COMMANDS_SUFFIX`] or [`GRAPH_SUFFIX`].
     pub(crate) fn topic_name(&self, suffix: &str) -> String {
-        format!("{SCHEDULER_TOPIC_PREFIX}{}{suffix}", self.name)
+        topic_name(&self.name, suffix)
     }
 
     fn topic_builder<T: Payload>(&self, suffix: &str, qos: Qos) -> TopicBuilder<T> {
