@@ -1,10 +1,11 @@
-//! Emergency stops and commands for schedulers in a full file system.
+//! Commands that lack memory or file descriptors: emergency stops and commands for schedulers in a
+//! full file system, and lists with few descriptors.
 
 use std::process::{Command, Stdio};
 
 use horus_testing::skip;
 
-use crate::common::Robot;
+use crate::common::{Robot, wrapped};
 use crate::containers::program_command;
 
 /// Makes a file system of its own, in which a scheduler runs, and fills it. Then each command must
@@ -48,4 +49,31 @@ fn schedulers_obey_while_there_is_no_free_memory() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", output.status);
     assert!(errors.contains("no space"), "it was not full: {errors}");
+}
+
+/// A scheduler that cannot be read is not shown as missing.
+#[test]
+fn a_list_with_few_descriptors_is_complete_or_an_error() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("schedule arm");
+    robot.until("node list", |list| list.contains("controller"));
+    for list in ["node list", "scheduler list"] {
+        let complete = |text: &str| match list {
+            "node list" => text.contains("controller"),
+            _ => text.contains("running"),
+        };
+        let mut refused = 0;
+        for descriptors in 6..24 {
+            let script = format!("ulimit -n {descriptors}; exec \"$@\"");
+            let command = wrapped(&robot.command(list), &script).output().unwrap();
+            let text = String::from_utf8_lossy(&command.stdout);
+            if command.status.success() {
+                assert!(complete(&text), "{list}, {descriptors}: {text}");
+            } else {
+                refused += 1;
+            }
+        }
+        assert!(refused > 0, "{list} needs no descriptors");
+    }
 }

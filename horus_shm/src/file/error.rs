@@ -355,6 +355,13 @@ impl RecvError {
 }
 
 impl OpenError {
+    /// Returns true if the system refused memory or file descriptors, so that the error says
+    /// nothing about the topic, and a later attempt may succeed. False if the file system is full.
+    #[must_use]
+    pub fn is_lack_of_resources(&self) -> bool {
+        is_lack_of_memory(self.errno_or(0))
+    }
+
     /// Returns the system's error number (`errno`) that the error contains; `other` if it contains
     /// none.
     pub(crate) fn errno_or(&self, other: i32) -> i32 {

@@ -96,14 +96,23 @@ impl SchedulerInfo {
 ///
 /// # Errors
 ///
-/// Returns [`OpenError::Io`] if the namespace's directory cannot be read.
+/// Returns [`OpenError::Io`] if the namespace's directory cannot be read. Returns it, or
+/// [`OpenError::LaneNotMapped`], if the state of a scheduler cannot be read because this process
+/// lacks memory or file descriptors.
 pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, OpenError> {
     let found = SchedulerTopics::list(namespace)?;
-    // This leaves out topics that were removed meanwhile, and files that are no topics.
-    Ok(found
-        .iter()
-        .filter_map(|topics| inspect_scheduler(topics).ok())
-        .collect())
+    let mut all = Vec::with_capacity(found.len());
+    for topics in &found {
+        match inspect_scheduler(topics) {
+            Ok(info) => all.push(info),
+            Err(TopicError::Open { cause, .. }) if cause.is_lack_of_resources() => {
+                return Err(*cause);
+            }
+            // A topic that was removed meanwhile, or a file that is no topic.
+            Err(_) => {}
+        }
+    }
+    Ok(all)
 }
 
 /// Returns the last events of a scheduler, oldest first, even if it has ended or was killed. At
@@ -182,11 +191,17 @@ fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicErr
         .filter_map(|LaneCounters { publisher, .. }| publisher.as_ref());
     let living = living.next();
     let living_pid = living.and_then(|participant| Some(participant.process.as_ref()?.pid));
-    let last = topics
-        .status(0)
-        .observer()
-        .ok()
-        .and_then(|mut status| status.latest());
+    let last = match topics.status(0).observer() {
+        Ok(mut status) => status.latest(),
+        Err(error)
+            if error
+                .as_open_error()
+                .is_some_and(OpenError::is_lack_of_resources) =>
+        {
+            return Err(error);
+        }
+        Err(_) => None,
+    };
     let status = last.as_ref().map(|status| *status.header());
     let nodes = last
         .as_ref()
