@@ -256,7 +256,7 @@ impl CandidateGroup {
     fn open(&self, connection: &mut Connection, carrier: Carrier, pauses: u32) -> Outcome {
         let size = self.size;
         connection.set_pauses(pauses);
-        Ok(connection.open(Transport { carrier, size })?)
+        connection.open(Transport { carrier, size })
     }
 
     /// Measures rounds of all candidates, with the floor before and after each. Returns the rounds

@@ -303,7 +303,7 @@ fn measure_streams(
         stream_count(session.effort),
         1,
         || -> Outcome<f64> { Ok(floor.round_beside(effort)?.p50_ns(clock)) },
-        |_| Ok(connection.stream(messages)?),
+        |_| connection.stream(messages),
     )?;
     let measured = measured.first().ok_or("no streams")?;
     let brackets = measured.all.iter();
