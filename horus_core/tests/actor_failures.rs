@@ -411,3 +411,42 @@ fn a_panic_in_the_function_of_a_timer_may_end_the_run() {
     assert!(error.contains("on purpose"), "{error}");
     assert_eq!(sent.load(Ordering::Relaxed), 2);
 }
+
+/// An actor that cannot shut down.
+struct Stuck;
+
+impl Actor for Stuck {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        Err("the bus is gone".into())
+    }
+}
+
+/// They all end at once, and no later event says how many were left out.
+#[test]
+fn the_events_count_all_failures_of_the_end() {
+    const ACTORS: usize = 5;
+    for threads in [0, 1] {
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
+        let actors = scheduler.actors("fleet").threads(threads).build().unwrap();
+        let _stuck = [(); ACTORS].map(|()| actors.spawn(Stuck).unwrap());
+        let mut running = scheduler.start().unwrap();
+        running.tick_once().unwrap();
+        running.finish().unwrap();
+        let part = "the bus is gone";
+        let (told, left_out) = recorded.count_with_left_out("fleet", NodeEvent::FAILED, part);
+        let events = recorded.of("fleet", NodeEvent::FAILED);
+        let at_end = events.iter().filter_map(|event| {
+            let number = event.text.as_str().strip_suffix(" more before the end")?;
+            Some(number.parse::<u64>().unwrap())
+        });
+        let all = told + left_out + at_end.sum::<u64>();
+        assert_eq!(all, ACTORS as u64, "{threads} threads: {events:?}");
+    }
+}

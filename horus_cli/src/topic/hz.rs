@@ -102,9 +102,10 @@ impl Meters {
         self.meters.iter_mut().zip(&self.homes)
     }
 
-    /// Looks whether another namespace has the name now, and moves to it.
-    fn follow_namespace(&mut self, context: &Context) -> Result<(), Failure> {
-        if let Some(other) = replacement_of(&self.namespace)? {
+    /// Looks whether another namespace has the name now, and moves to it. If that namespace cannot be
+    /// opened, a later call tries again.
+    fn follow_namespace(&mut self, context: &Context) {
+        if let Ok(Some(other)) = replacement_of(&self.namespace) {
             context.print_note(replacement_text(&other));
             self.namespace = other;
         }
@@ -116,7 +117,6 @@ impl Meters {
                 *home = Arc::clone(&self.namespace);
             }
         }
-        Ok(())
     }
 }
 
@@ -171,7 +171,7 @@ impl MeasurementSpan {
                     };
                 }
                 if Instant::now() >= next_follow {
-                    meters.borrow_mut().follow_namespace(context)?;
+                    meters.borrow_mut().follow_namespace(context);
                     next_follow = Instant::now() + FOLLOW_PERIOD;
                 }
                 if Instant::now() >= next {

@@ -525,6 +525,13 @@ impl ActorGroup {
         }
     }
 
+    /// Records the numbers of the failures that were left out: no later event contains them.
+    pub(super) fn record_left_out_failures(&self) {
+        for (kind, left_out) in lock(&self.event_limit).take_left_out() {
+            self.record_event(kind, &format!("{left_out} more before the end"));
+        }
+    }
+
     fn count_failure(&self, is_panic: bool, error: &str) {
         self.failures.fetch_add_one();
         if is_panic {

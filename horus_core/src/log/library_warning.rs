@@ -27,7 +27,7 @@ static PRINTED: ForkLocal<Mutex<BTreeSet<String>>> = ForkLocal::new();
 static WAITING: ForkLocal<Mutex<Vec<String>>> = ForkLocal::new();
 
 /// Reports a warning of this library. It is a record of the crate `log` if the program has set a
-/// logger for it, and otherwise a line of the log of this process. Without both, prints the
+/// logger for it that takes warnings, and otherwise a line of the log of this process. Without both, prints the
 /// warning to stderr, once for each text, and at most [`PRINTED_MAX`] of them. Leaves it out if
 /// stderr is full, or if `HORUS_LOG_STDERR` is `off`.
 ///
@@ -35,8 +35,9 @@ static WAITING: ForkLocal<Mutex<Vec<String>>> = ForkLocal::new();
 /// the scheduler prints the warning, see [`take_waiting_warnings`].
 #[cold]
 pub(crate) fn report_warning(level: Level, text: fmt::Arguments<'_>) {
-    // The logger that is there without another one has this level.
-    if ::log::max_level() != LevelFilter::Off {
+    let max_level = ::log::max_level();
+    // The logger that is there without another one has the level `Off`.
+    if max_level != LevelFilter::Off && (level <= max_level || !is_open()) {
         ::log::log!(target: TARGET, level, "{text}");
     } else if is_open() {
         let entry = LogEntry {

@@ -22,6 +22,7 @@ impl ActorGroup {
             Some(wrap_handlers) => wrap_handlers(&mut || self.end_all_actors()),
             None => self.end_all_actors(),
         }
+        self.record_left_out_failures();
     }
 
     fn end_all_actors(&self) {

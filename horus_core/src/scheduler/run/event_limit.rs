@@ -61,6 +61,15 @@ impl EventLimit {
         last.recorded_ns = now_ns;
         Some(std::mem::take(&mut last.left_out))
     }
+
+    /// Returns the kinds of the events that were left out since the last one that was recorded,
+    /// each with the number of these events, which then count as recorded. Called at the end, when
+    /// no later event contains these numbers.
+    pub(crate) fn take_left_out(&mut self) -> impl Iterator<Item = (u8, u64)> {
+        let all = LIMITED_EVENTS.iter().zip(&mut self.repeated);
+        all.filter(|(_, last)| last.left_out > 0)
+            .map(|((kind, _), last)| (*kind, std::mem::take(&mut last.left_out)))
+    }
 }
 
 /// Returns the first line of `text`. If events were left out, their number follows. Truncates the

@@ -206,9 +206,9 @@ impl Runner {
     ///
     /// WHY not `poll_commands`: other commands, such as a swap, have no effect at the end of a run.
     pub(crate) fn apply_emergency_stop_at_end(&mut self) {
-        if self.commands.emergency_stop().is_some() {
+        if let Some(number) = self.commands.emergency_stop() {
             self.blocked_by.is_emergency = true;
-            self.enter_safe_state();
+            self.enter_safe_state_in_stop(number);
         }
     }
 
