@@ -82,11 +82,11 @@ impl OpenSettings {
         let raw = RawProducer::new(Arc::clone(segment), self.qos.stall_policy());
         let raw = raw.map_err(|error| self.topic_error(error))?;
         if raw.has_displaced_history() {
+            let label = segment.label();
             let text = format_args!(
-                "{}: the latched messages of an earlier publisher are gone, because this publisher \
+                "{label}: the latched messages of an earlier publisher are gone, because this publisher \
                  had to take its place: let fewer publishers run, or remove the topic when none \
-                 does",
-                segment.label()
+                 does"
             );
             report_warning(Level::Warn, text);
         }

@@ -536,3 +536,44 @@ fn messages_repeated_in_a_file_that_came_back_count_once_between_two_calls() {
     assert_eq!(receive(&mut reader), [3, 4, 5, 6, 7, 8, 9]);
     expect_nothing_lost(&reader, 10);
 }
+
+/// A publisher that has stayed in the file sends as fast as the reader receives.
+#[test]
+fn a_reader_returns_although_another_publisher_goes_on_in_its_file() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let [mut producer, mut stays] = scene.producers_without_limit();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    scene.rename_away();
+    send(&mut producer, 1..2);
+    assert_eq!(receive(&mut reader), [1]);
+    scene.rename_back();
+    send(&mut producer, 2..3);
+    let mut message = [0; 8];
+    let is_received = (100..200).any(|number| {
+        send(&mut stays, number..number + 1);
+        reader.recv_bytes(&mut message).is_some() && message == 2_u64.to_le_bytes()
+    });
+    assert!(is_received);
+}
+
+/// The reader finds its own publisher in the second file, and then again in the first one.
+#[test]
+fn a_reader_gets_no_message_of_an_ignored_publisher_after_several_renames() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let [mut producer, _stays] = scene.producers_without_limit();
+    reader.ignore_publisher(producer.progress());
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), []);
+    scene.rename_away();
+    send(&mut producer, 1..2);
+    assert_eq!(receive(&mut reader), []);
+    scene.rename_back();
+    send(&mut producer, 2..3);
+    scene.rename_away();
+    send(&mut producer, 3..4);
+    scene.rename_back();
+    assert_eq!(receive(&mut reader), []);
+}

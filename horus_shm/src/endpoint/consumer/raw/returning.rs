@@ -25,12 +25,13 @@ impl RawConsumer {
     }
 
     /// Makes the reader of the former file at index `at` the reader of the present file again. Does
-    /// nothing while messages wait there, except those of publishers that have come back to that
-    /// file, and are there now. WHY: the other publishers sent them before those in the present
-    /// file.
+    /// nothing while messages wait there in a lane from which a publisher has moved on. WHY: its
+    /// later messages may be in the present file. All others wait for this reader there.
     pub(super) fn return_to_file(&mut self, at: usize) {
         let former = &self.former()[at];
-        let has_waiting = |followed: &FollowedLane| former.waiting_messages_in(followed.lane) > 0;
+        let has_waiting = |followed: &FollowedLane| {
+            former.was_ever_left(followed.lane) && former.waiting_messages_in(followed.lane) > 0
+        };
         let waits = former.unmapped_lanes() > 0
             || former.lanes.iter().any(has_waiting)
             || former.has_unread_lane_that_was_left();

@@ -292,6 +292,14 @@ impl RawConsumer {
         is_of(block.session_id.get()) || begun.is_some_and(|begun| is_of(begun.session_id))
     }
 
+    /// Returns true if any publisher of a lane has moved on to another file, also one that is
+    /// neither the first nor the last one of the lane, or if that is not known.
+    pub(super) fn was_ever_left(&self, lane: u32) -> bool {
+        let record = self.segment.lane_record(lane, Access::Read);
+        // Relaxed: as in `SessionProgress::in_lane`.
+        record.map_or(true, |record| record.moved_session_id.get() != 0)
+    }
+
     /// Returns true if messages wait in a lane that this reader has not begun to read, and from
     /// which a publisher has moved on. Its next messages are in other files.
     pub(super) fn has_unread_lane_that_was_left(&self) -> bool {
