@@ -71,11 +71,14 @@ fn check_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
 }
 
 /// If the publishers use a different message type from that of the subscriber, adds the first
-/// difference between the two types to `failure`. Returns `failure`.
+/// difference between the two types to `failure`, unless its text contains that. Returns `failure`.
 #[cold]
 fn with_type_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
     if let Some(difference) = subscriber.schema_difference() {
-        failure.text += &format!(" ({difference})");
+        let text = format!("({difference})");
+        if !failure.text.contains(&text) {
+            failure.text = format!("{} {text}", failure.text);
+        }
     }
     failure
 }

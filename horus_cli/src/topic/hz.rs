@@ -102,8 +102,8 @@ impl Meters {
         self.meters.iter_mut().zip(&self.homes)
     }
 
-    /// Looks whether another namespace has the name now, and moves to it. If that namespace cannot be
-    /// opened, a later call tries again.
+    /// Looks whether another namespace has the name now, and moves to it. If that namespace cannot
+    /// be opened, a later call tries again.
     fn follow_namespace(&mut self, context: &Context) {
         if let Ok(Some(other)) = replacement_of(&self.namespace) {
             context.print_note(replacement_text(&other));

@@ -27,9 +27,9 @@ static PRINTED: ForkLocal<Mutex<BTreeSet<String>>> = ForkLocal::new();
 static WAITING: ForkLocal<Mutex<Vec<String>>> = ForkLocal::new();
 
 /// Reports a warning of this library. It is a record of the crate `log` if the program has set a
-/// logger for it that takes warnings, and otherwise a line of the log of this process. Without both, prints the
-/// warning to stderr, once for each text, and at most [`PRINTED_MAX`] of them. Leaves it out if
-/// stderr is full, or if `HORUS_LOG_STDERR` is `off`.
+/// logger for it that takes warnings, and otherwise a line of the log of this process. Without
+/// both, prints the warning to stderr, once for each text, and at most [`PRINTED_MAX`] of them.
+/// Leaves it out if stderr is full, or if `HORUS_LOG_STDERR` is `off`.
 ///
 /// On a thread that must not wait for stderr, such as that of a real-time node, the supervisor of
 /// the scheduler prints the warning, see [`take_waiting_warnings`].
@@ -63,9 +63,9 @@ fn keep_for_printer(text: fmt::Arguments<'_>) {
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return,
     };
-    let mut waiting = waiting;
-    if waiting.len() < PRINTED_MAX {
-        waiting.push(text.to_string());
+    let (mut waiting, text) = (waiting, text.to_string());
+    if waiting.len() < PRINTED_MAX && !waiting.contains(&text) {
+        waiting.push(text);
     }
 }
 

@@ -84,9 +84,9 @@ impl OpenSettings {
         if raw.has_displaced_history() {
             let label = segment.label();
             let text = format_args!(
-                "{label}: the latched messages of an earlier publisher are gone, because this publisher \
-                 had to take its place: let fewer publishers run, or remove the topic when none \
-                 does"
+                "{label}: the latched messages of an earlier publisher are gone, because this \
+                 publisher had to take its place: let fewer publishers run, or remove the topic \
+                 when none does"
             );
             report_warning(Level::Warn, text);
         }

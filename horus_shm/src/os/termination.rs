@@ -22,8 +22,8 @@ const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGH
 /// word: a thread may be suspended in the handler during [`stop_recording`]. Either that call finds
 /// the signal here, or the handler finds that the word has no `ARMED_FLAG`.
 ///
-/// Without that flag, signals are not recorded, and the word has a [`restored_action_flag`] for each
-/// signal whose previous action was restored at the end of the last recording.
+/// Without that flag, signals are not recorded, and the word has a [`restored_action_flag`] for
+/// each signal whose previous action was restored at the end of the last recording.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(0);
 /// A flag in [`SIGNAL_STATE`]: the handler records signals.
 const ARMED_FLAG: u64 = 1 << 32;

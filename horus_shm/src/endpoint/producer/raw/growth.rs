@@ -280,8 +280,8 @@ impl RawProducer {
         }
     }
 
-    /// Removes earlier extents (files of slots) as [`Self::remove_obsolete_extents`] does, but only if the
-    /// writer has reached the position `former_due`, from which on the oldest extent may be
+    /// Removes earlier extents (files of slots) as [`Self::remove_obsolete_extents`] does, but only
+    /// if the writer has reached the position `former_due`, from which on the oldest extent may be
     /// removed.
     #[inline(always)]
     pub(super) fn remove_obsolete_extents_if_due(&mut self) {
