@@ -97,7 +97,6 @@ fn join_during(
     send: impl FnOnce() -> Option<RawProducer>,
 ) -> (String, bool) {
     let mut reader = Victim::spawn(role, dir);
-    reader.run_to_mark();
     let has_joined = (0..=stop).any(|_| reader.run_to_system_call() == Stop::Mark);
     let _producer = send();
     if !has_joined {
