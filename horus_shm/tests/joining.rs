@@ -83,7 +83,7 @@ fn join(reading: ReadMode) {
     while reader.recv_bytes(&mut message).is_some() {
         received.push(u64::from_le_bytes(message));
     }
-    println!("{received:?}, lost {}", reader.stats().lost);
+    common::say(format_args!("{received:?}, lost {}", reader.stats().lost));
     mark();
     common::park();
 }
