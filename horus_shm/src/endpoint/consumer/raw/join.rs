@@ -134,8 +134,10 @@ impl RawConsumer {
     fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
         let mut look = self.look_for_start(lane, resumed)?;
         for _ in 1..JOIN_LOOKS_MAX {
-            let may_have_missed = look.has_history || self.segment.lane_claims(lane) != look.claims;
-            if look.start.position <= look.head || !may_have_missed {
+            // WHY also without a later start: the head may be that of another publisher.
+            let is_reclaimed = self.segment.lane_claims(lane) != look.claims;
+            let missed_history = look.has_history && look.start.position > look.head;
+            if !is_reclaimed && !missed_history {
                 break;
             }
             // WHY not `resumed`: the cursor is this reader's own by now.
