@@ -38,7 +38,7 @@ const REGISTERED_FORMATS: &str = "/proc/sys/fs/binfmt_misc";
 /// Returns a text that says why the kernel cannot execute the file at `path`, which is executable.
 /// Returns `None` if it can, or if that is not known.
 ///
-/// Where registrations cannot be seen, as in many containers, the file counts as not registered.
+/// The file counts as not registered if registrations cannot be seen, as in many containers.
 pub(super) fn format_fault(path: &Path) -> Option<String> {
     let head = head_of(path)?;
     let fault = fault_of_head(&head, path)?;

@@ -53,6 +53,9 @@ struct JoinLook {
     claims: u64,
     /// True if the publisher offers history.
     has_history: bool,
+    /// True if no message can have been missed: the reader continues at the cursor of the reader
+    /// that died, or begins at the beginning of the lane.
+    is_complete: bool,
 }
 
 /// Maximum number of looks at a lane that a reader joins. WHY more than two: each publisher that
@@ -137,7 +140,7 @@ impl RawConsumer {
             // WHY also without a later start: the head may be that of another publisher.
             let is_reclaimed = self.segment.lane_claims(lane) != look.claims;
             let missed_history = look.has_history && look.start.position > look.head;
-            if !is_reclaimed && !missed_history {
+            if look.is_complete || (!is_reclaimed && !missed_history) {
                 break;
             }
             // WHY not `resumed`: the cursor is this reader's own by now.
@@ -157,6 +160,7 @@ impl RawConsumer {
                 head: 0,
                 claims,
                 has_history: false,
+                is_complete: true,
             });
         };
         let block = self.segment.lane_block(lane, Access::Read)?;
@@ -204,6 +208,7 @@ impl RawConsumer {
             head,
             claims,
             has_history,
+            is_complete: false,
         };
         if self.reading == ReadMode::Gated {
             let memory = self.lane_control(lane)?;
@@ -211,9 +216,8 @@ impl RawConsumer {
             if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
                 let number = lane::message_number_at(block, position);
                 let start = LaneStart { position, number };
-                // WHY this head: it continues there, whatever was sent meanwhile.
                 return Ok(JoinLook {
-                    head: position,
+                    is_complete: true,
                     ..look_of(start)
                 });
             }
