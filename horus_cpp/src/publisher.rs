@@ -163,7 +163,7 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
             let message = unsafe { input_slice(data, bytes, "data") }?;
             publisher.check_no_loan()?;
             let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice, _| {
-                let sent = publisher.end.send_bytes_part(message, slice);
+                let sent = publisher.end.send_bytes_uncounted(message, slice);
                 send_status(sent)
             });
             if matches!(sent, Ok(HORUS_FULL)) {

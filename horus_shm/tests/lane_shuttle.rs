@@ -21,7 +21,7 @@ use std::sync::Arc;
 use horus_shm::internals::lane::{NoRoom, PollOutcome};
 use horus_shm::internals::memory::{LaneMemory, ReaderId};
 use horus_shm::internals::owner;
-use horus_shm::internals::presence::{self, PresenceFile};
+use horus_shm::internals::presence::{self, AttachableFile};
 use horus_shm::internals::sync::Word;
 use shuttle::rand::Rng;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -169,7 +169,7 @@ impl Topic {
     fn bury(&self, owner: u64, file: Option<OpenFile>) {
         let index = OWNERS.iter().position(|one| *one == owner).unwrap();
         self.dead[index].store(true, Ordering::Relaxed);
-        file.inspect(PresenceFile::release);
+        file.inspect(AttachableFile::release);
     }
 
     /// Frees the place of the slowest gated reader if that is dead, as a full producer does. Does

@@ -12,7 +12,7 @@ const SAME_STATE_FLOOR_RATIO_MAX: f64 = 1.4;
 
 /// Minimum number of rounds of each state. WHY: one or two floors may be slow because of an
 /// interrupt.
-const STATE_ROUNDS_MIN: usize = 3;
+const ROUNDS_PER_STATE_MIN: usize = 3;
 
 /// A state of the machine, and the result of the rounds that ran in that state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,8 @@ impl MachineState {
         stats::has_median_interval(self.rounds)
     }
 
-    /// Returns true if `self` and `other` have the floor of the same state.
+    /// Returns true if the floors of `self` and `other` differ by a factor of at most
+    /// `SAME_STATE_FLOOR_RATIO_MAX`: both are the same state of the machine.
     pub fn is_same_as(&self, other: &MachineState) -> bool {
         let ratio = self.floor_ns / other.floor_ns;
         (1.0 / SAME_STATE_FLOOR_RATIO_MAX..=SAME_STATE_FLOOR_RATIO_MAX).contains(&ratio)
@@ -75,7 +76,7 @@ pub fn split_by_state(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineSta
 fn find_slow_state(floors_ns: &[f64]) -> f64 {
     let mut sorted = floors_ns.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let firsts = STATE_ROUNDS_MIN..=sorted.len().saturating_sub(STATE_ROUNDS_MIN);
+    let firsts = ROUNDS_PER_STATE_MIN..=sorted.len().saturating_sub(ROUNDS_PER_STATE_MIN);
     let gap = |&first: &usize| sorted[first] / sorted[first - 1];
     let widest = firsts.max_by(|a, b| gap(a).total_cmp(&gap(b)));
     let slow = widest.filter(|first| gap(first) > SAME_STATE_FLOOR_RATIO_MAX);

@@ -12,7 +12,7 @@ pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 const POLLS_PER_LOOP: u32 = 4096;
 
 /// Number of inner loops between two checks, which may need a system call.
-const LOOPS_PER_CHECK: u32 = 256;
+const LOOPS_PER_PEER_CHECK: u32 = 256;
 
 /// The reason why a wait for the other end failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -96,7 +96,7 @@ impl OtherEndWatch {
         }
         wait.looks += 1;
         let since = *wait.since.get_or_insert_with(Instant::now);
-        if !wait.looks.is_multiple_of(LOOPS_PER_CHECK) {
+        if !wait.looks.is_multiple_of(LOOPS_PER_PEER_CHECK) {
             return Ok(());
         }
         if (self.gone)() {

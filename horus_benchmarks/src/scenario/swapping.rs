@@ -35,7 +35,7 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
         return Ok(());
     }
     pin::pin_current_thread(session.cpus.far)?;
-    let mut swapping = SwapBenchmark::start(&session.private.open()?)?;
+    let mut swapping = NodeSwapBenchmark::start(&session.private.open()?)?;
     pin::pin_current_thread(session.cpus.near)?;
     let effort = session.effort;
     let clock = &session.clock;
@@ -65,7 +65,7 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
 /// A running scheduler with a node that receives the messages of a topic, and the objects that send
 /// messages and swap the node. A swap replaces the node by a new version. Everything runs in one
 /// thread.
-struct SwapBenchmark {
+struct NodeSwapBenchmark {
     running: Running,
     handle: Handle,
     publisher: Publisher<Packet16>,
@@ -100,8 +100,8 @@ impl<const KIND: bool> Node for SwappedNode<KIND> {
     }
 }
 
-impl SwapBenchmark {
-    fn start(namespace: &Arc<Namespace>) -> Outcome<SwapBenchmark> {
+impl NodeSwapBenchmark {
+    fn start(namespace: &Arc<Namespace>) -> Outcome<NodeSwapBenchmark> {
         let topic = || Topic::<Packet16>::builder("swapping").namespace(namespace);
         let publisher = topic().publisher()?;
         let handled = Arc::new(AtomicU64::new(0));
@@ -113,7 +113,7 @@ impl SwapBenchmark {
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
         scheduler.node(NODE_NAME).build(node)?;
-        Ok(SwapBenchmark {
+        Ok(NodeSwapBenchmark {
             handle: scheduler.handle(),
             running: scheduler.start()?,
             publisher,
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn every_message_is_handled_once_and_in_order() {
         let private = PrivateNamespace::create().unwrap();
-        let mut swapping = SwapBenchmark::start(&private.open().unwrap()).unwrap();
+        let mut swapping = NodeSwapBenchmark::start(&private.open().unwrap()).unwrap();
         let mut swapped = 0;
         for swaps in [7, 20] {
             let (ticks, _) = swapping.round(TickSource::detect(), swaps).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_message_that_is_not_due_is_found_out() {
         let private = PrivateNamespace::create().unwrap();
-        let mut swapping = SwapBenchmark::start(&private.open().unwrap()).unwrap();
+        let mut swapping = NodeSwapBenchmark::start(&private.open().unwrap()).unwrap();
         swapping.sent += 1;
         let error = swapping.round(TickSource::detect(), 1).unwrap_err();
         let error = error.to_string();

@@ -339,8 +339,8 @@ impl Carrier {
         self.has_flag(LOSSLESS_FLAG)
     }
 
-    /// Returns true if one ring serves both directions. Instead of streams, such a carrier has
-    /// exchanges, in which both sides send at the same time.
+    /// Returns true if one ring serves both directions. In a stream benchmark of such a carrier,
+    /// both sides send at the same time, and each receives the messages of both.
     pub const fn is_duplex(self) -> bool {
         self.has_flag(DUPLEX_FLAG)
     }

@@ -269,8 +269,9 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    /// Returns true if the program `index` can be stopped, because no running program needs it: has
-    /// it in its `after`, or has a program there that needs it, whether or not that one runs.
+    /// Returns true if the program `index` can be stopped, because no running program depends on
+    /// it. A program depends on those listed in its `after`, and on all on which these depend, even
+    /// if they do not run.
     fn may_stop(&self, index: usize) -> bool {
         let mut needed_names = vec![self.programs[index].name];
         // A program comes after those in its `after`, so one pass finds all.

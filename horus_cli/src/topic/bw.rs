@@ -25,7 +25,8 @@ const POLL_PERIOD: Duration = Duration::from_millis(1);
 /// Measure the bytes of messages per second
 ///
 /// Counts messages as `hz` does. If messages have different lengths, it also
-/// reads the length of each, but not the message, and is no subscriber.
+/// observes the topic and reads the length of each message, but not its
+/// content. It never counts as a subscriber.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -42,10 +42,10 @@ pub(crate) struct Arguments {
     /// are seen, which is up to a millisecond late.
     #[arg(long)]
     jitter: bool,
-    /// Exit with 1 if the mean rate of a topic was lower
+    /// Exit with 1 if the mean rate of a topic was below this limit
     #[arg(long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
     min: Option<f64>,
-    /// Exit with 1 if the mean rate of a topic was higher
+    /// Exit with 1 if the mean rate of a topic was above this limit
     #[arg(long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
     max: Option<f64>,
 }

@@ -34,7 +34,8 @@ thread_local! {
     static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
     /// The id of the actor that this thread is spawning; 0 if there is none.
     static SPAWNING_ACTOR: Cell<usize> = const { Cell::new(0) };
-    /// The task of the actor that this thread is spawning, once the actor was woken.
+    /// The task of the actor that this thread is spawning; `None` until the actor is woken. The
+    /// thread runs it at once, without a queue.
     static SPAWNED_TASK: Cell<Option<Task>> = const { Cell::new(None) };
     /// True while this thread runs a handler although it is not a worker. Calls on this thread must
     /// then not wait for another actor.

@@ -144,7 +144,8 @@ impl<T> WaitingTasks<T> {
         self.is_open.set(1);
     }
 
-    /// Removes and returns all waiting tasks. The queue keeps its state.
+    /// Removes and returns all waiting tasks. Unlike [`Self::close`] and [`Self::end`], leaves an
+    /// open queue open.
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);

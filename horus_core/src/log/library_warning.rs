@@ -21,10 +21,10 @@ const TARGET: &str = "horus_core::topic";
 const PRINTED_MAX: usize = 16;
 
 /// The texts of the warnings that this process has printed to stderr.
-static PRINTED: ForkLocal<Mutex<BTreeSet<String>>> = ForkLocal::new();
+static PRINTED_WARNINGS: ForkLocal<Mutex<BTreeSet<String>>> = ForkLocal::new();
 
 /// The warnings of threads that must not wait for stderr, which are not printed yet.
-static WAITING: ForkLocal<Mutex<Vec<String>>> = ForkLocal::new();
+static UNPRINTED_WARNINGS: ForkLocal<Mutex<Vec<String>>> = ForkLocal::new();
 
 /// Reports a warning of this library. It is a record of the crate `log` if the program has set a
 /// logger for it that takes warnings, and otherwise a line of the log of this process. Without
@@ -58,7 +58,7 @@ pub(crate) fn report_warning(level: Level, text: fmt::Arguments<'_>) {
 /// Keeps a warning until [`take_waiting_warnings`]. Leaves it out if many wait, or if another
 /// thread has the lock.
 fn keep_for_printer(text: fmt::Arguments<'_>) {
-    let waiting = match WAITING.get().try_lock() {
+    let waiting = match UNPRINTED_WARNINGS.get().try_lock() {
         Ok(waiting) => waiting,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return,
@@ -72,7 +72,7 @@ fn keep_for_printer(text: fmt::Arguments<'_>) {
 /// Removes and returns the warnings of threads that must not wait for stderr, as lines to print.
 /// Does not block; costs a lock that nothing holds for long.
 pub(crate) fn take_waiting_warnings() -> Vec<String> {
-    let waiting = match WAITING.get().try_lock() {
+    let waiting = match UNPRINTED_WARNINGS.get().try_lock() {
         Ok(mut waiting) => std::mem::take(&mut *waiting),
         Err(_) => Vec::new(),
     };
@@ -85,7 +85,7 @@ fn admit(text: String) -> Option<String> {
     if env::var_os(STDERR_VARIABLE).is_some_and(|value| value == "off" || value == "0") {
         return None;
     }
-    let printed = PRINTED.get().lock();
+    let printed = PRINTED_WARNINGS.get().lock();
     // WHY poison is ignored: an insertion that panics leaves the set unchanged.
     let mut printed = printed.unwrap_or_else(PoisonError::into_inner);
     if printed.len() == PRINTED_MAX || printed.contains(&text) {

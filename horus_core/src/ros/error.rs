@@ -98,7 +98,7 @@ pub enum CdrError {
     Bool {
         /// Offset of the boolean from the start of the input, in bytes.
         at: usize,
-        /// The value of the byte.
+        /// The value of the invalid byte: neither 0 nor 1.
         found: u8,
     },
     /// The last byte of a string is not NUL.

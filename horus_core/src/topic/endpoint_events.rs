@@ -83,7 +83,8 @@ pub struct EndpointEvents {
     files: TopicFiles,
     /// The kind of endpoints that are watched: publishers or subscribers.
     kind: EndpointKind,
-    /// The match settings of the endpoint for which the others are watched.
+    /// The match settings of the publisher or subscriber that watches the endpoints of the other
+    /// kind.
     own: MatchSettings,
     known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,
@@ -139,7 +140,7 @@ impl EndpointEvents {
     }
 
     fn collect_changes(&mut self) -> Result<(), EndpointError> {
-        self.files.add_present_file();
+        self.files.add_current_file();
         let now = match self.kind {
             EndpointKind::Publisher => self.files.publishers(),
             EndpointKind::Subscriber => self.files.subscribers(),

@@ -74,7 +74,7 @@ impl WantedEndpoints {
             }
             thread::sleep(left.map_or(pause, |left| left.min(pause)));
             pause = CHECK_PAUSE_MAX.min(pause * 2);
-            files.add_present_file();
+            files.add_current_file();
         }
     }
 

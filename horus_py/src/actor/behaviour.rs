@@ -18,7 +18,7 @@ use crate::actor::question::PyQuestion;
 use crate::call::check_body_has_run;
 use crate::error::{self, Error};
 use crate::scheduler::node::{describe_exception, interpreter_ended_error};
-use crate::scheduler::own_calls::OwnCallGuard;
+use crate::scheduler::own_calls::PythonCallGuard;
 use crate::scheduler::run_exceptions::RunExceptions;
 
 /// The bit in Python's `co_flags` that marks the code object of an `async def`.
@@ -257,7 +257,7 @@ impl PythonActorState {
         question: Option<Bound<'py, PyQuestion>>,
         context: &mut Context<'_, PythonActor>,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyQuestion>>)> {
-        let _own_call = OwnCallGuard::begin(&self.spec.group.run_exceptions);
+        let _own_call = PythonCallGuard::enter(&self.spec.group.run_exceptions);
         call_handler(hook, argument, question, &self.spec, context)
     }
 

@@ -19,7 +19,7 @@ use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::NodeCalls;
 use crate::scheduler::held_signals::HeldSignals;
 use crate::scheduler::node_owner::Purpose;
-use crate::scheduler::own_calls::OwnCallGuard;
+use crate::scheduler::own_calls::PythonCallGuard;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 use crate::scheduler::settings;
@@ -109,7 +109,7 @@ impl PythonNode {
     /// Calls `call`, which calls a Python function of this node, as [`with_python`] does.
     #[inline]
     pub(crate) fn with_python<R>(&self, call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-        let _own_call = OwnCallGuard::begin(&self.run_exceptions);
+        let _own_call = PythonCallGuard::enter(&self.run_exceptions);
         with_python(call)
     }
 

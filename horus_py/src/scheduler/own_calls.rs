@@ -18,16 +18,16 @@ thread_local! {
 
 /// A guard that records a call of a Python function for a scheduler, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct OwnCallGuard {
+pub(crate) struct PythonCallGuard {
     /// A marker that makes the guard `!Send`: it has to be dropped on the thread that made it.
     marker: PhantomData<*const ()>,
 }
 
-impl OwnCallGuard {
+impl PythonCallGuard {
     /// Records that this thread calls a function of a node or an actor of the scheduler to which
     /// `run_exceptions` belongs. Costs a few nanoseconds.
     #[inline]
-    pub(crate) fn begin(run_exceptions: &Arc<RunExceptions>) -> Self {
+    pub(crate) fn enter(run_exceptions: &Arc<RunExceptions>) -> Self {
         // WHY errors are ignored: a thread that is being torn down ends no scheduler.
         let _ = SCHEDULERS.try_with(|all| all.borrow_mut().push(Arc::as_ptr(run_exceptions)));
         Self {
@@ -36,7 +36,7 @@ impl OwnCallGuard {
     }
 }
 
-impl Drop for OwnCallGuard {
+impl Drop for PythonCallGuard {
     #[inline]
     fn drop(&mut self) {
         let _ = SCHEDULERS.try_with(|all| all.borrow_mut().pop());
@@ -45,7 +45,7 @@ impl Drop for OwnCallGuard {
 
 /// Returns true if this thread is in a call of a function of a node or an actor of the scheduler to
 /// which `run_exceptions` belongs.
-pub(crate) fn is_in_own_call(run_exceptions: &Arc<RunExceptions>) -> bool {
+pub(crate) fn is_in_python_call_of(run_exceptions: &Arc<RunExceptions>) -> bool {
     let own = Arc::as_ptr(run_exceptions);
     SCHEDULERS.with_borrow(|all| all.iter().any(|other| ptr::eq(*other, own)))
 }

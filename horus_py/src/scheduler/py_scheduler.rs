@@ -18,7 +18,7 @@ use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::start_event_thread;
 use crate::scheduler::held::HeldObjects;
 use crate::scheduler::node_owner::{Purpose, WokenNodes, take_node};
-use crate::scheduler::own_calls::is_in_own_call;
+use crate::scheduler::own_calls::is_in_python_call_of;
 use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::PyReport;
 use crate::scheduler::run_exceptions::{RunExceptions, exit_with_block};
@@ -370,7 +370,7 @@ impl PyScheduler {
     ///
     /// `BusyError` if it is: the end of the run would wait for that function.
     fn check_not_in_own_call(&self) -> PyResult<()> {
-        if !is_in_own_call(&self.run_exceptions) {
+        if !is_in_python_call_of(&self.run_exceptions) {
             return Ok(());
         }
         Err(BusyError::new_err(

@@ -14,7 +14,7 @@ use crate::topic::codec::Codec;
 use crate::topic::endpoint_events::PyEndpointEvents;
 use crate::topic::endpoint_wait::WaitArguments;
 use crate::topic::publisher_endpoint::PublisherEndpoint;
-use crate::topic::qos::Keywords;
+use crate::topic::qos::TopicKeywords;
 use crate::topic::stats::PyStats;
 use crate::topic::subscriber_endpoint::SubscriberEndpoint;
 use crate::wait::duration::duration_from_secs;
@@ -36,7 +36,7 @@ impl OpenArguments {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let codec = Codec::from_argument(kind)?;
-        let keywords = Keywords::read(keywords)?;
+        let keywords = TopicKeywords::read(keywords)?;
         let mut builder = codec.payload().builder(name).qos(keywords.qos);
         if let Codec::Message(kind) | Codec::Framed(kind) = codec {
             builder = builder.defaults(&kind.default);
@@ -47,7 +47,7 @@ impl OpenArguments {
         if let Some(namespace) = &keywords.namespace {
             builder = builder.namespace(&namespace.get().inner);
         }
-        let Keywords {
+        let TopicKeywords {
             observe,
             ignore_own,
             ..

@@ -78,7 +78,7 @@ impl PublisherEndpoint {
         let bytes = message::message_bytes(message);
         let sent = match wait_policy {
             None => end.get().send_bytes(bytes),
-            Some(_) => end.get().send_bytes_part(bytes, Duration::ZERO),
+            Some(_) => end.get().send_bytes_uncounted(bytes, Duration::ZERO),
         };
         let Err(error) = sent else {
             return Ok(());
@@ -98,7 +98,7 @@ impl PublisherEndpoint {
         let bytes = message::message_bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
         let end = end.get();
-        let send = |slice| match end.send_bytes_part(&bytes, slice) {
+        let send = |slice| match end.send_bytes_uncounted(&bytes, slice) {
             Err(SendError::Full { .. }) => None,
             sent => Some(sent),
         };
@@ -236,7 +236,7 @@ impl PublisherEndpoint {
         wait_policy: WaitPolicy,
     ) -> PyResult<()> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let room = |slice| match end.wait_for_slot_part(bytes, slice) {
+        let room = |slice| match end.wait_for_slot_uncounted(bytes, slice) {
             Err(LoanError::Full { .. }) => None,
             // Other errors are reported by the call that follows.
             _ => Some(()),

@@ -12,7 +12,7 @@ use crate::wait::duration::duration_from_secs;
 /// The settings that a Python call opens a topic with: its keyword arguments, except the name and
 /// the type.
 #[derive(Default)]
-pub(crate) struct Keywords {
+pub(crate) struct TopicKeywords {
     pub(crate) qos: Qos,
     pub(crate) namespace: Option<Py<PyNamespace>>,
     pub(crate) max_message_bytes: Option<u64>,
@@ -24,12 +24,12 @@ pub(crate) struct Keywords {
 }
 
 /// The names of all keyword arguments, as an error prints them.
-const KEYWORDS: &str = "qos, reliability, capacity, history, persist_after_exit, wake_barrier, \
-                        latch_key, pinnable, strict, strict_schema, publishers_max, \
-                        subscribers_max, detach_stalled_after, max_message_bytes, namespace, \
-                        observe, ignore_own";
+const KEYWORD_NAMES: &str = "qos, reliability, capacity, history, persist_after_exit, \
+                             wake_barrier, latch_key, pinnable, strict, strict_schema, \
+                             publishers_max, subscribers_max, detach_stalled_after, \
+                             max_message_bytes, namespace, observe, ignore_own";
 
-impl Keywords {
+impl TopicKeywords {
     /// Reads the keyword arguments. Applies the keyword `qos` and the default of `latch_key` first,
     /// in whatever order the keywords are given, because the others change their settings.
     pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -109,7 +109,7 @@ impl Keywords {
             }
             _ => {
                 return Err(PyTypeError::new_err(format!(
-                    "unexpected keyword '{name}': give one of {KEYWORDS}"
+                    "unexpected keyword '{name}': give one of {KEYWORD_NAMES}"
                 )));
             }
         };

@@ -10,7 +10,7 @@ use crate::file::segment::Segment;
 pub struct PublisherProgress<'a> {
     /// The random number that identifies the publisher, also after it has moved to another file.
     pub(crate) session_id: u64,
-    /// The segment (mapped memory) of the publisher's present file.
+    /// The segment (mapped memory) of the publisher's current file.
     pub(crate) segment: &'a Arc<Segment>,
     /// The number of messages that the publisher has sent, as [`RawProducer::position`] counts
     /// them.

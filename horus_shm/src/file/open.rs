@@ -21,7 +21,7 @@ use crate::os::{self, FileStatus, FreeSpace, OpenMode, lock};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::Holder;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
-use crate::protocol::presence::{self, AttachOutcome, PresenceFile};
+use crate::protocol::presence::{self, AttachOutcome, AttachableFile};
 use crate::protocol::shape::TopicShape;
 
 /// Maximum number of attempts to open a topic. An attempt fails if another process creates or

@@ -26,7 +26,7 @@ use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{CAPACITY_MIN, LaneBlock, PARTICIPANTS_MAX};
 use crate::protocol::memory::{RawLane, RawLaneParts, Readers};
 use crate::protocol::owner;
-use crate::protocol::presence::{self, PresenceFile};
+use crate::protocol::presence::{self, AttachableFile};
 use crate::protocol::shape::{SLOT_ALIGN, TopicShape};
 use crate::protocol::sync::Word as _;
 

@@ -18,7 +18,7 @@ use crate::file::open::{OpenAttempt, TopicPath, lock_unless_in_use};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
-use crate::protocol::presence::{self, PresenceFile};
+use crate::protocol::presence::{self, AttachableFile};
 
 /// The result of a sweep of a namespace: the topics and files that were found, by what was done
 /// with them.

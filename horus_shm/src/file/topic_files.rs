@@ -57,7 +57,7 @@ impl TopicFiles {
 
     /// Adds to the list the file that has the topic's name now, if that file exists and this
     /// process can open it.
-    pub fn add_present_file(&mut self) {
+    pub fn add_current_file(&mut self) {
         let newest = self.newest();
         if let Ok(present) = newest.reopen_if_name_lost(false)
             && !present.is_same_file(newest)

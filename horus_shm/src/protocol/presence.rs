@@ -6,7 +6,7 @@ use std::io;
 /// A file with its presence lock, by which processes mark that they use the file. [`attach`],
 /// [`retire`] and [`retire_unless_kept`] are generic over this trait; the loom tests implement it
 /// with a model of a file.
-pub trait PresenceFile {
+pub trait AttachableFile {
     /// Takes the presence lock in shared mode, without blocking. Returns false while another
     /// process holds it in exclusive mode to remove the file.
     ///
@@ -87,7 +87,7 @@ pub enum AttachOutcome {
 /// # Errors
 ///
 /// The error of a system call; no lock is held then.
-pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
+pub fn attach(file: &impl AttachableFile) -> io::Result<AttachOutcome> {
     if !file.lock_shared()? {
         return Ok(AttachOutcome::Retiring);
     }
@@ -101,7 +101,7 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
     alive.map(|_| AttachOutcome::Gone)
 }
 
-/// Removes the file if no other process uses it, even if [`PresenceFile::must_stay`] is true.
+/// Removes the file if no other process uses it, even if [`AttachableFile::must_stay`] is true.
 /// Releases the presence lock in any case.
 ///
 /// Returns true if the file is gone, whether this call or an earlier one removed it.
@@ -109,11 +109,11 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
 /// # Errors
 ///
 /// The error of a system call. The file is not removed then.
-pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
+pub fn retire(file: &impl AttachableFile) -> io::Result<bool> {
     retire_if(file, || Ok(true))
 }
 
-/// Does the same as [`retire`], unless the file is kept ([`PresenceFile::must_stay`]).
+/// Does the same as [`retire`], unless the file is kept ([`AttachableFile::must_stay`]).
 ///
 /// WHY it is not enough if the caller checks before the call: another process may join the file
 /// after that, make it one that is kept, and leave it.
@@ -121,13 +121,13 @@ pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
 /// # Errors
 ///
 /// As [`retire`].
-pub fn retire_unless_kept(file: &impl PresenceFile) -> io::Result<bool> {
+pub fn retire_unless_kept(file: &impl AttachableFile) -> io::Result<bool> {
     retire_if(file, || Ok(!file.must_stay()?))
 }
 
 /// Removes the file if no other process uses it, and if `may_remove` then returns true.
 fn retire_if(
-    file: &impl PresenceFile,
+    file: &impl AttachableFile,
     may_remove: impl FnOnce() -> io::Result<bool>,
 ) -> io::Result<bool> {
     // WHY: the lock is given back first; otherwise two processes that leave together would block
@@ -142,7 +142,7 @@ fn retire_if(
 }
 
 /// Removes the file, which no other process uses.
-fn remove_unused_file(file: &impl PresenceFile) -> io::Result<bool> {
+fn remove_unused_file(file: &impl AttachableFile) -> io::Result<bool> {
     // WHY: the mark comes before the unlink. A process that has the file open and is about to
     // attach finds the mark even if this process dies in between; the next sweep then removes the
     // name.

@@ -1,4 +1,4 @@
-//! PresenceFile: a model of the kernel's locks and of one directory with a single name in it.
+//! AttachableFile: a model of the kernel's locks and of one directory with a single name in it.
 //!
 //! A system call is one critical section. The retired mark is a relaxed word beside it, since a
 //! `pread` and a `pwrite` are not guaranteed to order anything else.
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use horus_shm::internals::presence::{self, AttachOutcome, PresenceFile};
+use horus_shm::internals::presence::{self, AttachOutcome, AttachableFile};
 
 use crate::checker::sync::Mutex;
 use crate::checker::sync::atomic::AtomicBool;
@@ -208,7 +208,7 @@ impl OpenFile {
     }
 }
 
-impl PresenceFile for OpenFile {
+impl AttachableFile for OpenFile {
     fn lock_shared(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
         let excluded = self.others(&tables, |held| held == Lock::Exclusive);

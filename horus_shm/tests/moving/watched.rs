@@ -298,13 +298,13 @@ fn a_reader_goes_on_if_a_former_file_loses_its_memory() {
     former.set_len(0).unwrap();
     send(&mut producer, 1..2);
     assert_eq!(receive(&mut reader), [1]);
-    assert!(!watch.is_lost());
-    assert!(!lanes.is_lost());
+    assert!(!watch.is_memory_lost());
+    assert!(!lanes.is_memory_lost());
     let present = fs::File::options().write(true).open(scene.path()).unwrap();
     present.set_len(0).unwrap();
     assert_eq!(receive(&mut reader), []);
-    assert!(watch.is_lost());
-    assert!(lanes.is_lost());
+    assert!(watch.is_memory_lost());
+    assert!(lanes.is_memory_lost());
 }
 
 /// After any change, all lanes are polled until the reader is called again.

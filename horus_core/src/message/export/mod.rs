@@ -71,8 +71,8 @@ fn array_lengths(field: &Field) -> Vec<usize> {
     array.into_iter().chain(text).collect()
 }
 
-/// Returns the lengths of a field's arrays as C, C++ and the document write them: `[16][32]`, or an
-/// empty text if the field is not an array.
+/// Returns the array lengths of a field in the notation of C, C++ and the exported Markdown
+/// document, such as `[16][32]`. Returns an empty text if the field is not an array.
 fn array_suffix(field: &Field) -> String {
     array_lengths(field)
         .iter()

@@ -60,7 +60,7 @@ impl Subscription {
     }
 
     fn loss_event(&mut self) -> Option<(u8, Text<128>)> {
-        if self.is_lost || !self.watch.is_lost() {
+        if self.is_lost || !self.watch.is_memory_lost() {
             return None;
         }
         self.is_lost = true;

@@ -102,19 +102,19 @@ impl DynamicPublisher {
     /// # Errors
     ///
     /// Returns the errors of [`Self::send_bytes_timeout`].
-    pub fn send_bytes_part(
+    pub fn send_bytes_uncounted(
         &mut self,
         message: &[u8],
         timeout: Duration,
     ) -> Result<(), SendError<()>> {
         self.check_length(message.len())?;
         self.raw
-            .send_bytes_part(WaitPolicy::with_timeout(timeout), message)
+            .send_bytes_uncounted(WaitPolicy::with_timeout(timeout), message)
     }
 
     /// Counts a send or loan that was refused because the topic is full. Only for callers that wait
-    /// in parts, with [`Self::send_bytes_part`] or [`Self::wait_for_slot_part`]: all other calls
-    /// count their refusals themselves.
+    /// in parts, with [`Self::send_bytes_uncounted`] or [`Self::wait_for_slot_uncounted`]: all
+    /// other calls count their refusals themselves.
     pub fn count_refused_send(&self) {
         self.raw.count_refused_send();
     }
@@ -191,14 +191,18 @@ impl DynamicPublisher {
 
     /// Does a part of a wait that the caller divides: waits up to `timeout` until [`Self::loan`]
     /// can lend a slot of at least `bytes` bytes. A [`LoanError::Full`] is counted as the
-    /// [`SendError::Full`] of [`Self::send_bytes_part`]. Blocks.
+    /// [`SendError::Full`] of [`Self::send_bytes_uncounted`]. Blocks.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`Self::loan_timeout`].
-    pub fn wait_for_slot_part(&mut self, bytes: usize, timeout: Duration) -> Result<(), LoanError> {
+    pub fn wait_for_slot_uncounted(
+        &mut self,
+        bytes: usize,
+        timeout: Duration,
+    ) -> Result<(), LoanError> {
         self.raw
-            .wait_for_slot_part(WaitPolicy::with_timeout(timeout), bytes as u64)
+            .wait_for_slot_uncounted(WaitPolicy::with_timeout(timeout), bytes as u64)
     }
 
     /// Lends the next slot in shared memory without a Rust borrow: write a message to it, then call

@@ -121,7 +121,7 @@ impl LaneWatch {
     /// was truncated, or the program closed descriptors of this library. The consumer can never
     /// receive again.
     #[must_use]
-    pub fn is_lost(&self) -> bool {
+    pub fn is_memory_lost(&self) -> bool {
         // Relaxed: for people.
         let health = self.health.upgrade();
         health.is_some_and(|health| health.lost.get() != 0)

@@ -457,7 +457,7 @@ impl RawConsumer {
     }
 
     /// Checks the health of this consumer as [`Self::check_health`] does. If the topic's name no
-    /// longer leads to the present file, moves to the file that has the name now. Also returns
+    /// longer leads to the current file, moves to the file that has the name now. Also returns
     /// false while this consumer still reads former files, which have lost the topic's name.
     #[cold]
     fn check_health_and_move(&mut self) -> bool {
@@ -479,7 +479,7 @@ impl RawConsumer {
     /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if it does not receive from
     /// publishers that open the topic from now on. [`RecvError::LaneNotMapped`] if the last receive
     /// call could not read the lane of one publisher, and [`RecvError::Incompatible`] if no live
-    /// publisher, in the present file or a former one, matches this consumer.
+    /// publisher, in the current file or a former one, matches this consumer.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         if fault::epoch() != self.seen_epoch {

@@ -362,10 +362,10 @@ impl Watch {
     /// its file was truncated, or the program closed descriptors of this library. Costs two relaxed
     /// loads, unless some memory was lost since the last call.
     #[must_use]
-    pub fn is_lost(&self) -> bool {
+    pub fn is_memory_lost(&self) -> bool {
         // WHY only the last file: a consumer receives there, even if a former one is lost.
         match self.progress.next.get() {
-            Some(next) => next.is_lost(),
+            Some(next) => next.is_memory_lost(),
             None => !self.is_usable() && !self.is_forked(),
         }
     }

@@ -83,7 +83,7 @@ pub struct RawProducer {
     /// The time of the last check whether the readers of former files have moved; `None` before the
     /// first check.
     looked: Option<Instant>,
-    /// True while this publisher sends, in the topic's present file, the messages again that it had
+    /// True while this publisher sends, in the topic's current file, the messages again that it had
     /// sent in the file that this one replaced.
     is_repeating: bool,
     /// True if this publisher has ever moved to another file.

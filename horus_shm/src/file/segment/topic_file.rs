@@ -19,7 +19,7 @@ use crate::os::descriptor::CheckedFd;
 use crate::os::region::Region;
 use crate::os::{self, FileStatus};
 use crate::protocol::layout::LaneBlock;
-use crate::protocol::presence::PresenceFile;
+use crate::protocol::presence::AttachableFile;
 use crate::protocol::shape::{TopicShape, lane_block_offset};
 
 /// The identity of a file, which does not depend on its name: its device and inode numbers.
@@ -193,7 +193,7 @@ impl TopicFile {
     }
 }
 
-impl PresenceFile for TopicFile {
+impl AttachableFile for TopicFile {
     fn lock_shared(&self) -> io::Result<bool> {
         self.namespace
             .registry()

@@ -107,10 +107,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts the messages before this reader's position that it has not received, if it counts
-    /// losses by message numbers. Called when it has moved on, and a call ends without a message.
-    /// `jump_start` is the position at which a call for the newest message began; `None` in a call
-    /// for the next one.
+    /// Counts the messages that this reader has passed without receiving them as lost or skipped,
+    /// if it counts by message numbers. Called when a receive call returns no message although the
+    /// reader has moved. `jump_start` is the reader's position before a jump to the newest message;
+    /// `None` if the call is for the next message.
     pub(super) fn count_passed_messages(&mut self, jump_start: Option<u64>) {
         if self.numbered {
             let counted = count_messages(self.memory.block());

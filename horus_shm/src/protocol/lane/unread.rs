@@ -1,7 +1,8 @@
 //! Counts the messages of a lane that a reader has not yet read, lost or skipped.
 
 /// The numbers of unread messages of a lane at one moment: messages that the reader can still read,
-/// and messages that are lost. A value may also count positions instead of messages.
+/// and messages that are lost. The result of [`Self::of_positions`] counts positions instead;
+/// [`Self::of_messages`] converts it to messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnreadCounts {
     /// Number of unread messages that the reader can still read.

@@ -256,7 +256,7 @@ impl NodeActor {
         drop(marked);
         // WHY after a tick: it has shown the error to the node.
         if runner.tick_count() != ticks {
-            self.watches.retain(|watch| !watch.is_lost());
+            self.watches.retain(|watch| !watch.is_memory_lost());
         }
         (self.not_before_ns, self.seen_ns) = (now_ns.saturating_add(self.pause_ns), None);
         if runner.tick_count() == ticks || has_unreadable_message(&self.watches) {

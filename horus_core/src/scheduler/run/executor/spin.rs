@@ -16,7 +16,7 @@ const LATE_TRIALS_ALLOWED: usize = 1;
 ///
 /// WHY it does not cover more wakes: if 99 of 100 ticks of a node must be in time, one late wake in
 /// 500 is acceptable, and ticks can be late for other reasons, too.
-const SPIN_TIME_STEPS: u64 = 10_000;
+const STEPS_PER_MAX_SPIN: u64 = 10_000;
 /// Number of steps by which the spin time grows after a wake that was later than it covers.
 const STEPS_UP_AFTER_LATE_WAKE: u64 = 499;
 /// The longest spin time, in percent of the period.
@@ -156,7 +156,7 @@ impl SpinTime {
 
     /// Adapts the spin time to a sleep that has ended `late_ns` later than wanted.
     fn adapt_to_lateness(&mut self, late_ns: u64) {
-        let down_ns = (self.max_ns / SPIN_TIME_STEPS).max(1);
+        let down_ns = (self.max_ns / STEPS_PER_MAX_SPIN).max(1);
         self.ns = if late_ns <= self.ns {
             self.ns.saturating_sub(down_ns)
         } else if self.may_spin_whole_period() {

@@ -171,7 +171,7 @@ impl RawConsumer {
     /// Stores for the threads that watch this reader what it found in all of its files: the error
     /// of a lane that cannot be mapped, and whether a publisher matches.
     ///
-    /// The reader of a former file stores nothing. WHY: the reader of the present file stores the
+    /// The reader of a former file stores nothing. WHY: the reader of the current file stores the
     /// result for all files, as soon as it has polled the former ones.
     pub(super) fn report_to_watches(&mut self) {
         if self.progress.has_moved() {

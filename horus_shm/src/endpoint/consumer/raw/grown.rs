@@ -56,7 +56,8 @@ pub(super) struct VersionConverter {
     /// Memory for private copies of borrowed messages, one for each pin of this reader. Used if
     /// messages have a fixed size.
     copies: Arc<PrivateCopies>,
-    /// For each pin, the memory of the last private copy. Used if messages vary in length.
+    /// For each pin, the buffer of its last private copy, which is used again if it is free and
+    /// large enough. Used if messages vary in length.
     kept: [Option<Arc<PrivateCopies>>; BORROWS_MAX as usize],
 }
 

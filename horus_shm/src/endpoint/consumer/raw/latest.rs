@@ -50,13 +50,13 @@ impl RawConsumer {
             }
             return self.latest_while_draining(bytes, read);
         }
-        self.latest_in_present_file(read)
+        self.latest_in_current_file(read)
     }
 
-    /// Returns the newest message of this reader's present file. Otherwise the same as
+    /// Returns the newest message of this reader's current file. Otherwise the same as
     /// [`Self::latest_among`].
     #[inline(always)]
-    pub(super) fn latest_in_present_file<M>(
+    pub(super) fn latest_in_current_file<M>(
         &mut self,
         read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
@@ -65,7 +65,7 @@ impl RawConsumer {
     }
 
     /// Returns the newest message of the lanes that this reader has found so far. Otherwise the
-    /// same as [`Self::latest_in_present_file`].
+    /// same as [`Self::latest_in_current_file`].
     #[inline(always)]
     pub(super) fn latest_of_known_lanes<M>(
         &mut self,

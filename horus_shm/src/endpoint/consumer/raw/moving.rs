@@ -38,7 +38,7 @@ const MEMORY_WAIT_MAX: Duration = Duration::from_secs(10);
 /// The oldest ones are forgotten first.
 const SESSIONS_MAX: usize = 1024;
 
-/// The files of the topic in which a reader was before its present file: those that it has left,
+/// The files of the topic in which a reader was before its current file: those that it has left,
 /// and those that it still reads to the end.
 #[derive(Debug, Default)]
 pub(super) struct FormerFiles {
@@ -70,7 +70,7 @@ pub(super) struct FormerFiles {
     /// such lane.
     unmapped_since: Option<Instant>,
     /// Used only in the reader of a former file: true if it has searched for lanes since the reader
-    /// of the present file last reported to watches what was found.
+    /// of the current file last reported to watches what was found.
     pub(super) has_searched: bool,
     /// True if the reader is an observer of one lane. It never moves to another file, even if its
     /// file loses its name.
@@ -84,8 +84,8 @@ pub(super) struct FormerFiles {
 }
 
 impl FormerFiles {
-    /// Returns the data about earlier files that the reader of the present file still needs when
-    /// the present file becomes a former file, too.
+    /// Returns the data about earlier files that the reader of the current file still needs when
+    /// the current file becomes a former file, too.
     pub(super) fn data_for_former_reader(&self) -> Self {
         Self {
             sessions: self.sessions.clone(),
@@ -182,11 +182,11 @@ impl RawConsumer {
     pub fn topic_files(&self) -> TopicFiles {
         let former = self.former().iter().map(|former| &former.segment);
         let mut files = TopicFiles::new(former, &self.segment);
-        files.add_present_file();
+        files.add_current_file();
         files
     }
 
-    /// Moves to the file that has the name now, if the present file has lost it. If that fails,
+    /// Moves to the file that has the name now, if the current file has lost it. If that fails,
     /// this reader continues as before, and tries again after [`RETRY_PERIOD`].
     pub(super) fn follow_name(&mut self) {
         if !self.has_to_move() {
@@ -247,14 +247,14 @@ impl RawConsumer {
         past.changes += 1;
         former
             .progress
-            .set_watch_of_next_file(self.watch_of_present_file());
+            .set_watch_of_next_file(self.watch_of_current_file());
         former.store_present_epoch();
         past.former.push(former);
         self.begin_behind_past(&past);
         self.past = Some(past);
         self.store_other_files();
         self.map_and_announce()?;
-        self.announce_present_file();
+        self.announce_current_file();
         Ok(())
     }
 
@@ -267,12 +267,12 @@ impl RawConsumer {
         }
     }
 
-    /// Calls `old` for each former file, and then `own` for each lane of the present file, until a
+    /// Calls `old` for each former file, and then `own` for each lane of the current file, until a
     /// call returns a message. The caller has checked that this reader is usable, and can take
     /// messages of up to `bytes` bytes. Returns nothing that comes after a message that is longer,
     /// if messages must not be cut.
     ///
-    /// WHY former files are polled twice: a publisher sends its first message in the present file
+    /// WHY former files are polled twice: a publisher sends its first message in the current file
     /// after its last one in the former file. When this reader has seen a message in the present
     /// file, the second poll of the former files therefore finds all earlier messages of that
     /// publisher.
@@ -531,18 +531,18 @@ impl RawConsumer {
         found.transpose()
     }
 
-    /// Returns true if this reader still reads former files, and its present file is usable.
+    /// Returns true if this reader still reads former files, and its current file is usable.
     fn can_drain(&self) -> bool {
         self.is_draining() && self.segment.check_health().is_ok()
     }
 
     /// Returns the newest message, as [`Self::latest_among`] does, while this reader has not read
     /// all messages in the former files. These messages come first, and the next call returns the
-    /// newer ones in the present file. So no call returns a message that was sent before that of an
+    /// newer ones in the current file. So no call returns a message that was sent before that of an
     /// earlier call.
     ///
     /// WHY lanes are looked for before the former files are polled, and not again: a publisher
-    /// shows its lane in the present file after it has sent all its messages in the former one.
+    /// shows its lane in the current file after it has sent all its messages in the former one.
     #[cold]
     pub(super) fn latest_while_draining<M>(
         &mut self,
@@ -553,7 +553,7 @@ impl RawConsumer {
         let found = self.poll_former_files(bytes, &mut |former: &mut Self| {
             let is_usable = !former.is_unusable();
             is_usable
-                .then(|| former.latest_in_present_file(&mut read))
+                .then(|| former.latest_in_current_file(&mut read))
                 .flatten()
         });
         if found.is_some() {

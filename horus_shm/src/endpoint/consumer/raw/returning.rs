@@ -1,7 +1,7 @@
-//! Returning: a reader whose present file has lost the topic's name continues in a former file, if
+//! Returning: a reader whose current file has lost the topic's name continues in a former file, if
 //! that file has the name again, because a user renamed it away and back.
 //!
-//! The reader of the former file becomes that of the present file, with its positions. WHY not a
+//! The reader of the former file becomes that of the current file, with its positions. WHY not a
 //! new reader: both would receive the same messages.
 
 use std::sync::Arc;
@@ -24,9 +24,9 @@ impl RawConsumer {
         self.former_file_index(|file| file.name_state() == NameState::Linked)
     }
 
-    /// Makes the reader of the former file at index `at` the reader of the present file again. Does
+    /// Makes the reader of the former file at index `at` the reader of the current file again. Does
     /// nothing while messages wait there in a lane from which a publisher has moved on. WHY: its
-    /// later messages may be in the present file. All others wait for this reader there.
+    /// later messages may be in the current file. All others wait for this reader there.
     pub(super) fn return_to_file(&mut self, at: usize) {
         let former = &self.former()[at];
         let has_waiting = |followed: &FollowedLane| {
@@ -59,7 +59,7 @@ impl RawConsumer {
         let left_behind = std::mem::replace(&mut self.progress, renewed);
         close_consumer(&left_behind, self.place.as_deref());
         left.progress
-            .set_watch_of_next_file(self.watch_of_present_file());
+            .set_watch_of_next_file(self.watch_of_current_file());
         left.store_present_epoch();
         past.former.push(left);
         self.past = Some(past);
@@ -68,14 +68,14 @@ impl RawConsumer {
         self.known = discover::NEVER_SEARCHED;
         self.look_for_lanes();
         self.store_present_epoch();
-        self.announce_present_file();
+        self.announce_current_file();
         if let Some(place) = &self.place {
             place.announce_move(0);
         }
     }
 
     /// Announces in the former files to which file this reader has moved.
-    pub(super) fn announce_present_file(&self) {
+    pub(super) fn announce_current_file(&self) {
         let former = self.former().iter();
         let places = former.filter_map(|former| former.place.as_ref());
         places.for_each(|place| place.announce_move(self.segment.file_number()));

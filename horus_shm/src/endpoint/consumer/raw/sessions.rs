@@ -143,7 +143,7 @@ impl RawConsumer {
         let former = past.map_or(&[][..], |past| &past.former).iter();
         let former = former.flat_map(|former| former.own_sessions().collect::<Vec<_>>());
         let looked_at = past.map_or(&[][..], |past| &past.late.sessions);
-        // WHY both: what the reader of the present file found there may be out of date. It says
+        // WHY both: what the reader of the current file found there may be out of date. It says
         // more about which lanes are begun.
         let is_begun = looked_at.is_empty();
         let others = past.into_iter().flat_map(|past| &past.others);
@@ -292,8 +292,9 @@ impl RawConsumer {
         is_of(block.session_id.get()) || begun.is_some_and(|begun| is_of(begun.session_id))
     }
 
-    /// Returns true if any publisher of a lane has moved on to another file, also one that is
-    /// neither the first nor the last one of the lane, or if that is not known.
+    /// Returns true if any publisher of a lane has ever moved on to another file, or if that cannot
+    /// be determined. Unlike [`Self::has_been_left`], takes all publishers of the lane into
+    /// account, not only the first and the last one.
     pub(super) fn was_ever_left(&self, lane: u32) -> bool {
         let record = self.segment.lane_record(lane, Access::Read);
         // Relaxed: as in `SessionProgress::in_lane`.
@@ -314,7 +315,7 @@ impl RawConsumer {
     /// Returns true if messages that the publisher of a lane of this former file sent before it
     /// came to this lane may wait in other files. `ids` are the sessions of the lane.
     ///
-    /// WHY true until the reader of the present file has searched once more: its earlier searches
+    /// WHY true until the reader of the current file has searched once more: its earlier searches
     /// did not know of this lane, so their result may be incomplete.
     fn has_unread_elsewhere(&mut self, lane: u32, ids: [u64; 2]) -> bool {
         let past = self.past.get_or_insert_default();
@@ -382,7 +383,7 @@ impl RawConsumer {
             };
             past.late.looked_for = past.late.found;
             if past.late.found != 0 {
-                // WHY + 1: the first of them is the present file. WHY not its own file: a lane that
+                // WHY + 1: the first of them is the current file. WHY not its own file: a lane that
                 // has got messages since would count as earlier than itself.
                 let others = sessions.iter().enumerate();
                 let others = others.filter(|(other, _)| *other != at + 1);
@@ -401,7 +402,7 @@ impl RawConsumer {
         let Some(past) = &mut self.past else { return };
         for (at, former) in past.former.iter_mut().enumerate() {
             let others = all.iter().enumerate();
-            // WHY + 1: the first of them is the present file.
+            // WHY + 1: the first of them is the current file.
             let others = others.filter(|(other, _)| *other != at + 1);
             let kept = former.past.get_or_insert_default();
             kept.others = others.map(|(_, other)| other.clone()).collect();

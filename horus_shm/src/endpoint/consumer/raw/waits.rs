@@ -135,11 +135,11 @@ impl RawConsumer {
     pub fn watch(&self) -> Watch {
         // WHY: from the oldest file, the watch leads to all later ones.
         let oldest = self.former().first().unwrap_or(self);
-        oldest.watch_of_present_file()
+        oldest.watch_of_current_file()
     }
 
     /// Returns a watch on this consumer that does not show messages in its former files.
-    pub(super) fn watch_of_present_file(&self) -> Watch {
+    pub(super) fn watch_of_current_file(&self) -> Watch {
         Watch::new(&self.segment, &self.progress, self.place.as_ref())
     }
 }

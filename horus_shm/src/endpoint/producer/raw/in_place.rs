@@ -172,12 +172,12 @@ impl RawProducer {
     /// Waits until [`Self::loan`] can lend a slot of at least `bytes` bytes, or until `wait_policy`
     /// ends, as a part of a wait that the caller divides. Reserves and blocks as
     /// [`Self::loan_until`] does, and leaves the count of refused sends to the caller, as
-    /// [`Self::send_bytes_part`] does.
+    /// [`Self::send_bytes_uncounted`] does.
     ///
     /// # Errors
     ///
     /// The same as for [`Self::loan_until`].
-    pub fn wait_for_slot_part(
+    pub fn wait_for_slot_uncounted(
         &mut self,
         wait_policy: WaitPolicy,
         bytes: u64,

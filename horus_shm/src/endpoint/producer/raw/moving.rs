@@ -58,7 +58,7 @@ pub(super) struct PublisherSession {
     /// the length for which the former slots had room, or that of a longer message that is sent
     /// once more.
     slot_bytes: u64,
-    /// Number of messages that the publisher sends once more in its present file.
+    /// Number of messages that the publisher sends once more in its current file.
     repeated: u64,
 }
 
@@ -149,12 +149,12 @@ impl RawProducer {
     }
 
     /// Returns the files of the topic in which endpoints may be: those whose reliable readers still
-    /// have to move, the present file, and the file that has the topic's name now.
+    /// have to move, the current file, and the file that has the topic's name now.
     #[must_use]
     pub fn topic_files(&self) -> TopicFiles {
         let former = self.awaited.iter().map(|former| &former.segment);
         let mut files = TopicFiles::new(former, &self.segment);
-        files.add_present_file();
+        files.add_current_file();
         files
     }
 
@@ -389,7 +389,7 @@ impl RawProducer {
 
     /// Stops waiting for the readers of former files, because they have not moved for too long.
     /// Counts that for each of them, in the file in which it still is.
-    pub(super) fn give_up_unmoved_readers(&mut self) {
+    pub(super) fn detach_unmoved_readers(&mut self) {
         for (segment, reader) in self.unmoved_readers() {
             // WHY not if it has moved on: it is counted once, in the file in which it is now.
             // Relaxed: for people.
@@ -451,7 +451,7 @@ fn unmoved_readers_in(
             // the type of the reader that has the cursor, not of an earlier one in its slot.
             Word::load(&cursors[lane as usize], edge::CURSOR_SEE) != 0
         });
-        // WHY 0 in the present file: this publisher came back to a file that the reader has not
+        // WHY 0 in the current file: this publisher came back to a file that the reader has not
         // left, or to which the reader has returned.
         let has_arrived = moved_to == present || moved_to == 0 && is_present;
         reads_lane

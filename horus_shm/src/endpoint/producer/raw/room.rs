@@ -88,7 +88,7 @@ impl RawProducer {
     /// # Panics
     ///
     /// The call panics if messages of the ring cannot have that length.
-    pub fn send_bytes_part(
+    pub fn send_bytes_uncounted(
         &mut self,
         wait_policy: WaitPolicy,
         message: &[u8],
@@ -101,7 +101,7 @@ impl RawProducer {
     }
 
     /// Counts a send or loan that is refused because the lane is full. Only for callers that wait
-    /// in parts, as with [`Self::send_bytes_part`]: all other calls count their refusals
+    /// in parts, as with [`Self::send_bytes_uncounted`]: all other calls count their refusals
     /// themselves.
     #[cold]
     pub fn count_refused_send(&self) {
@@ -260,7 +260,7 @@ impl RawProducer {
         if self.is_held_back() {
             match (self.on_stalled, refused) {
                 (OnStalled::Detach { after }, Some(run)) if run.probed - run.since >= after => {
-                    self.give_up_unmoved_readers();
+                    self.detach_unmoved_readers();
                     // WHY no further: those kept the lane full. The readers that are here may have
                     // read all of it, and are not stalled.
                     return Ok(tries + 1);
