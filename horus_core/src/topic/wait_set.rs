@@ -352,7 +352,7 @@ impl WaitSet {
 
     /// Removes the topics whose memory is lost, because they would always be ready.
     pub(crate) fn remove_lost_topics(&mut self) {
-        while let Some(at) = self.watches.iter().position(Watch::is_lost) {
+        while let Some(at) = self.watches.iter().position(Watch::is_memory_lost) {
             self.topics.remove(at);
             self.watches.remove(at);
         }
