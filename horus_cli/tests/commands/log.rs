@@ -133,7 +133,9 @@ fn an_empty_log_says_why() {
 #[test]
 fn lines_are_followed_before_the_first_program_and_after_a_removal() {
     let robot = Robot::new();
-    let follow = robot.stream("log -f -N new");
+    let mut follow = robot.stream("log -f -N new");
+    // WHY awaited: otherwise it may begin when there is a program.
+    assert!(follow.note().contains("no namespace 'new'"));
     let watch = robot.stream("topic list --watch -w 0.01 --json -N new");
     assert_eq!(
         watch.line(),

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -218,6 +218,8 @@ impl Ran {
 pub struct Stream {
     process: Child,
     lines: Receiver<String>,
+    /// Its stderr, and what was read of it.
+    errors: (BufReader<ChildStderr>, String),
 }
 
 impl Stream {
@@ -229,7 +231,20 @@ impl Stream {
             .spawn()
             .unwrap();
         let lines = lines_of(process.stdout.take().unwrap());
-        Self { process, lines }
+        let stderr = BufReader::new(process.stderr.take().unwrap());
+        Self {
+            process,
+            lines,
+            errors: (stderr, String::new()),
+        }
+    }
+
+    /// Waits for the next line of its stderr.
+    pub fn note(&mut self) -> String {
+        let (stderr, read) = &mut self.errors;
+        let before = read.len();
+        stderr.read_line(read).unwrap();
+        read[before..].to_owned()
     }
 
     /// Returns the next line; panics if there is none any more.
@@ -271,12 +286,11 @@ impl Stream {
 
     /// Waits until the command has ended. Its stdout is what no other call has returned.
     pub fn wait(mut self) -> Ran {
-        let mut stderr = Vec::new();
-        let mut pipe = self.process.stderr.take().unwrap();
-        pipe.read_to_end(&mut stderr).unwrap();
+        while !self.note().is_empty() {}
         let status = self.process.wait().unwrap();
         let stdout: Vec<String> = self.lines.iter().collect();
-        Ran::of(status, stdout.join("\n").into_bytes(), stderr)
+        let stderr = std::mem::take(&mut self.errors.1);
+        Ran::of(status, stdout.join("\n").into_bytes(), stderr.into_bytes())
     }
 }
 
