@@ -59,7 +59,8 @@ def test_the_conditions_are_given_from_outside_and_said(contestant):
     assert answer["ns"] > 0 and answer["cpu_ns"] > 0
     assert answer["conditions"] == {"cpus": cpus[:1], "policy": "other", "priority": 0}
     # The conditions of the thread that ticks, which the package creates.
-    answer = contestant("tick/10kHz 500")
+    # WHY half a second: on a busy machine there may be no second tick sooner.
+    answer = contestant("tick/10kHz 5000")
     assert answer["ns"] >= 1e9 / compare_end.TICK_HZ * 0.9
     assert answer["cpu_ns"] is None and answer["sent"] == answer["received"] > 1
     assert answer["conditions"] == granted()
