@@ -42,7 +42,7 @@ cargo=${CARGO:-cargo}
 SKIPPED=77
 
 # The longest that one program may run before it is ended, in seconds.
-TIME_MAX=1200
+TIME_MAX=2400
 
 mode=full
 output=

@@ -162,6 +162,11 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
     ] {
         record(&directory.path().join(name), cpu, begun, p50);
     }
+    // The oldest record measured one row with another setting.
+    let oldest = directory.path().join("2026-01-01-c/all_paths_latency.json");
+    let text = fs::read_to_string(&oldest).unwrap();
+    let sole = r#""basis":{"one_way/cross_process/topic/16B":"topic, subscribers_max(1)","#;
+    fs::write(oldest, text.replacen(r#""basis":{"#, sole, 1)).unwrap();
     // A directory with nothing but the summary of the long tests.
     fs::create_dir(directory.path().join("2026-01-03-e")).unwrap();
     // Another program of the same run has the same row, and another figure.
@@ -191,8 +196,9 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
         // Three times and two rates have no interval.
         "It has rows for 12 of the present goals, and misses **4**; for 5 it has too few rounds",
         "of the 3 records of this CPU",
-        "| 1:1, topic, 16 B | 130 ns | 110 ns – 190 ns | 130 ns | 130 ns | 130 ns |  | 1.30 | \
-         1.30 – 1.90 |",
+        "| 1:1, topic, 16 B | 130 ns | 110 ns – 150 ns | 130 ns | 130 ns | 130 ns |  | 1.30 | \
+         1.30 – 1.50 |",
+        "| 1:1, topic, 304 B (`Imu`) | 130 ns | 110 ns – 190 ns |",
         "| gated ring, 16 B | 130 |  | 130 – 190 | 0 |",
         "| reliable topic, 304 B, declared as the only subscriber | 130 (20 at 55 ns, 6 streams; 6 \
          at 182 ns, 7 streams) | 182 ns (53 – 219) | 130 – 190 | 0 |",

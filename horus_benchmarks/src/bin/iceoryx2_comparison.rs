@@ -54,10 +54,11 @@ const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 6] = [
     (CrossProcess, "loan", LOAN_CARRIERS, &[1480, 65_536]),
     (CrossProcess, "mpmc_2p2s", BOTH_WAYS_CARRIERS, &[16]),
     (CrossProcess, THROUGHPUT, STREAM_CARRIERS, &[8]),
-    (CrossProcess, "throughput_sole", SOLE_STREAM_CARRIERS, &[8]),
+    (CrossProcess, THROUGHPUT_SOLE, SOLE_STREAM_CARRIERS, &[8]),
 ];
 
 const THROUGHPUT: &str = "throughput";
+const THROUGHPUT_SOLE: &str = "throughput_sole";
 
 fn main() -> ExitCode {
     Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(run)
@@ -80,9 +81,14 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
         let mut ends = TwoEnds::start(session, placement)?;
         for (_, name, candidates, sizes) in ROWS.iter().filter(|row| row.0 == placement) {
             for size in sizes.iter().copied().map(MessageSize::Bytes) {
+                // WHY another place: a row of iceoryx2 is in both groups, and ids are unique.
+                let place = match *name {
+                    THROUGHPUT_SOLE => "cross_process_sole",
+                    _ => ends.place,
+                };
                 let group = CandidateGroup {
                     candidates: candidates.to_vec(),
-                    place: ends.place,
+                    place,
                     size,
                     versus: Some(format!("vs_iceoryx2/{name}/{}", size.id())),
                 };

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use horus_benchmarks::report::readme::{self, Records};
 
 /// The documents whose tables are updated, as paths from the root of the repository.
-const DOCUMENTS: [&str; 2] = ["README.md", "docs/performance.md"];
+const DOCUMENTS: [&str; 3] = ["README.md", "docs/performance.md", "docs/actors.md"];
 
 const USAGE: &str = "usage: readme_table RECORD [FILE.md ...]
 RECORD is benchmarks/record/<cpu>/<date>-<commit>, or benchmarks/record/<cpu> for the newest of it";

@@ -7,10 +7,11 @@
 //! candidates of its cycle.
 
 use crate::measure::rounds::alternating_order;
-use crate::measure::state::{MachineState, split_by_state};
+use crate::measure::state::{MachineState, SAME_STATE_FLOOR_RATIO_MAX, split_by_state};
 use crate::measure::stats::{self, Ratio};
 
-/// Maximum ratio of the slowest to the fastest floor round in a cycle that counts.
+/// Maximum ratio of the slowest to the fastest floor round in a cycle that counts, if it has only
+/// one candidate.
 pub const STEADY_FLOOR_RATIO_MAX: f64 = 1.2;
 
 /// Maximum number of attempts to measure each requested cycle.
@@ -55,10 +56,11 @@ impl<S> BracketedRounds<S> {
         self.all.iter().filter(|bracket| bracket.counts)
     }
 
-    /// Returns the smallest, the median and the largest floor of the rounds that count, in
-    /// nanoseconds; `None` if there are none.
+    /// Returns the smallest, the median and the largest floor of all rounds, in nanoseconds; `None`
+    /// if there are none. WHY not only of those that count: the percentiles of a row are of the
+    /// messages of all rounds.
     pub fn floor_range_ns(&self) -> Option<[f64; 3]> {
-        let floors = self.rounds_that_count().map(BracketedRound::floor_ns);
+        let floors = self.all.iter().map(BracketedRound::floor_ns);
         let mut floors: Vec<f64> = floors.collect();
         floors.sort_by(f64::total_cmp);
         let (least, largest) = (*floors.first()?, *floors.last()?);
@@ -83,8 +85,9 @@ impl<S> BracketedRounds<S> {
 /// alternates from cycle to cycle. `floor_ns` measures a round of the floor, and returns its median
 /// in nanoseconds.
 ///
-/// A cycle counts if all of its floors were about the same ([`STEADY_FLOOR_RATIO_MAX`]); so all
-/// candidates ran in the same state of the machine. Stops after `rounds` cycles that count, or
+/// A cycle counts if all of its floors were about the same, so that all candidates ran in the same
+/// state of the machine. The slowest floor may be 1.2 times the fastest one; in a cycle of several
+/// candidates 1.4 times, as more floors differ more within one state. Stops after `rounds` cycles that count, or
 /// after three times `rounds` cycles. In the latter case those with the steadiest floor count as
 /// well. Returns the rounds of each candidate.
 pub fn run_between_floors<S, E>(
@@ -95,7 +98,11 @@ pub fn run_between_floors<S, E>(
 ) -> Result<Vec<BracketedRounds<S>>, E> {
     let mut measured: Vec<Vec<BracketedRound<S>>> = (0..candidates).map(|_| Vec::new()).collect();
     let mut unsteadiness: Vec<f64> = Vec::new();
-    let is_steady = |ratio: &f64| *ratio <= STEADY_FLOOR_RATIO_MAX;
+    let steady_ratio_max = match candidates {
+        1 => STEADY_FLOOR_RATIO_MAX,
+        _ => SAME_STATE_FLOOR_RATIO_MAX,
+    };
+    let is_steady = |ratio: &f64| *ratio <= steady_ratio_max;
     let mut last_ns: Option<f64> = None;
     for cycle in 0..rounds.saturating_mul(ATTEMPTS_MAX) {
         if unsteadiness.iter().filter(|ratio| is_steady(ratio)).count() == rounds as usize {

@@ -8,7 +8,7 @@ use crate::measure::stats::{self, Ratio};
 
 /// Maximum ratio of the floors of two rounds that ran in the same state of the machine. If two
 /// states were seen, the ratio between their nearest floors is larger.
-const SAME_STATE_FLOOR_RATIO_MAX: f64 = 1.4;
+pub(crate) const SAME_STATE_FLOOR_RATIO_MAX: f64 = 1.4;
 
 /// Minimum number of rounds of each state. WHY: one or two floors may be slow because of an
 /// interrupt.

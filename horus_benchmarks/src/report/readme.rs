@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::report::goals::{self, FLOOR_NS_KEY};
-use crate::report::research::record::{self, RunRecord};
+use crate::report::research::record::{self, ProgramRecord, RunRecord};
 use crate::report::rows::{self, Row};
 use crate::report::template::{Columns, new_engine};
 
@@ -89,26 +89,19 @@ impl Records {
         let states = |quantity| goals::quantity(quantity).states(&program.settings, id);
         value["states"] = json!(states("floor"));
         value["rate_states"] = json!(states("rate"));
+        let is_sole = is_of_sole_subscriber(program, id);
+        let rows = self.all.iter().flat_map(RunRecord::rows);
+        let rows = rows
+            .filter(|(program, row)| row.id == id && is_of_sole_subscriber(program, id) == is_sole);
+        let rows: Vec<&Row> = rows.map(|(_, row)| row).collect();
+        let range = |figure: fn(&Row) -> Option<f64>| value_range(&rows, figure);
         value["span"] = json!({
-            "p50": self.value_range(id, |row| Some(row.ns?.p50)),
-            "floor_ratio": self.value_range(id, |row| row.floor_ratio),
-            "msgs_per_s": self.value_range(id, |row| row.msgs_per_s),
+            "p50": range(|row| Some(row.ns?.p50)),
+            "floor_ratio": range(|row| row.floor_ratio),
+            "msgs_per_s": range(|row| row.msgs_per_s),
         });
         Some(value)
     }
-
-    /// Returns the smallest and the largest value that `figure` returns for the row `id`, over all
-    /// programs of all records.
-    fn value_range(&self, id: &str, figure: impl Fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
-        let rows = self.all.iter().flat_map(RunRecord::rows);
-        let rows = rows.map(|(_, row)| row).filter(|row| row.id == id);
-        let figures = rows.filter_map(figure);
-        figures.fold(None, |span, figure| {
-            let [low, high] = span.unwrap_or([figure; 2]);
-            Some([figure.min(low), figure.max(high)])
-        })
-    }
-
     /// Returns the text of the group `name` of tables. It names the machine, the commit and the
     /// record, to which it links with the path `link`, and states the number of missed goals.
     fn render_group(
@@ -157,6 +150,22 @@ impl Records {
         }
         Ok(text)
     }
+}
+
+/// Returns true if the topic of the row `id` was declared to have only one subscriber. WHY this
+/// matters: in old records it was in rows that have the default setting now, and with it small
+/// messages stream about twice as fast.
+fn is_of_sole_subscriber(program: &ProgramRecord, id: &str) -> bool {
+    program.basis(id).contains("subscribers_max")
+}
+
+/// Returns the smallest and the largest value that `figure` returns for any of `rows`.
+fn value_range(rows: &[&Row], figure: fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
+    let figures = rows.iter().filter_map(|row| figure(row));
+    figures.fold(None, |span, figure| {
+        let [low, high] = span.unwrap_or([figure; 2]);
+        Some([figure.min(low), figure.max(high)])
+    })
 }
 
 /// Returns the newest record in a CPU's directory: the record in which the shown program was

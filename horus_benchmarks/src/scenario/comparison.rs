@@ -143,7 +143,7 @@ impl CandidateGroup {
         let all = self.measure_rounds(session, ends, &pauses, round)?;
         for ((&one, measured), pauses) in self.candidates.iter().zip(&all).zip(&pauses) {
             let (ratio, states) = measured.floor_ratio(|(_, p50_ns)| *p50_ns);
-            let rounds = measured.rounds_that_count();
+            let rounds = measured.all.iter();
             let merged = Round::merge_all(rounds.map(|bracket| &bracket.subject.0));
             let id = self.id(measure, one);
             let row = Row::from_rounds(&id, &merged.ok_or("no rounds")?, &session.clock);

@@ -159,6 +159,8 @@ fn iceoryx2_is_compared_on_every_path() {
     let directory = tempfile::tempdir().unwrap();
     let (_, json) = crate::common::run_to_json(ICEORYX2, &directory.path().join("out.json"), &[]);
     let report: Report = serde_json::from_value(json).unwrap();
+    let ids: BTreeSet<_> = report.rows.iter().map(|row| &row.id).collect();
+    assert_eq!(ids.len(), report.rows.len(), "two rows have the same id");
     for id in [
         "vs_iceoryx2/same_thread/16B",
         "vs_iceoryx2/cross_thread/16B",

@@ -71,6 +71,29 @@ fn a_cycle_in_which_the_machine_changed_does_not_count_for_any_candidate() {
     );
 }
 
+/// The floors of a longer cycle differ more, although the machine stays in one state.
+#[test]
+fn a_cycle_of_many_candidates_within_one_state_counts() {
+    let near = [55, 54, 62, 66, 53, 57, 54, 65, 54];
+    let repeated = |floors: &[u64]| {
+        let measured = bracketed_cycles(2, 8, floors);
+        (measured[0].repeated, measured[0].unsteady)
+    };
+    let steady = [&near[..], &near[1..]].concat();
+    assert_eq!(repeated(&steady), (0, 0));
+    let far = [182, 177, 203, 182, 178, 182, 188, 182];
+    let moved = [&near[..5], &far[..4], &far, &far].concat();
+    assert_eq!(repeated(&moved), (1, 0));
+}
+
+/// The percentiles beside it are of the messages of all rounds.
+#[test]
+fn the_range_of_the_floor_is_that_of_all_rounds() {
+    let measured = bracketed(1, &[50, 180, 180]);
+    assert_eq!(counting(&measured), [2]);
+    assert_eq!(measured.floor_range_ns(), Some([115.0, 147.5, 180.0]));
+}
+
 #[test]
 fn on_a_restless_machine_the_least_unsteady_rounds_count() {
     let measured = bracketed(1, &[10_000, 50_000, 30_000, 300_000]);

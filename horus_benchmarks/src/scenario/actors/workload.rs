@@ -314,11 +314,12 @@ async fn run_ask_alone<R: Runtime>(count: u64) {
 /// Asks the counter actor from a new thread. WHY a new thread: the calling thread may belong to the
 /// runtime. If a task of the runtime asked so often, it would have to wait for its turn.
 fn run_ask_outside<R: Runtime>(count: u64, pause: Duration) -> impl Send + 'static {
+    // WHY before the gate: the calibration sleeps, and the time at the gate is that of the row.
+    let clock = TscClock::calibrate(CALIBRATION_TIME);
     let counter = R::spawn(CounterActor::default());
     let asked = counter.clone();
     GATE.close(1);
     std::thread::spawn(move || {
-        let clock = TscClock::calibrate(CALIBRATION_TIME);
         let source = clock.source();
         let mut calls = Vec::with_capacity(count as usize);
         for number in 1..=count {
