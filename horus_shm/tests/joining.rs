@@ -1,5 +1,6 @@
 //! A reader that joins while a publisher sends its first message. The reader is held at each system
-//! call of its join. It gets the message, either as a new one or as history.
+//! call of its join, and the publisher, in one test, within its takeover. The reader gets the
+//! message, either as a new one or as history.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -39,6 +40,7 @@ const READINGS: [(&str, ReadMode); 3] = [
 struct Offered {
     is_pinnable: bool,
     is_latched: bool,
+    history: u32,
 }
 
 impl Offered {
@@ -46,7 +48,7 @@ impl Offered {
         let mut request = Request::new(TypeInfo::opaque::<u64>());
         request.reliability = Some(Reliability::Reliable);
         request.capacity = Some(16);
-        request.history = Some(2);
+        request.history = Some(self.history);
         request.pinnable = Some(self.is_pinnable);
         request.persists = Some(self.is_latched);
         request
@@ -54,6 +56,19 @@ impl Offered {
 
     fn producer(self, namespace: &Arc<Namespace>) -> RawProducer {
         RawProducer::new(open(namespace, &self.request()), OnStalled::Full).unwrap()
+    }
+
+    /// Sends some messages, and leaves the lane.
+    fn send_and_leave(self, namespace: &Arc<Namespace>) {
+        let mut producer = self.producer(namespace);
+        for number in 0..FORMER_MESSAGES {
+            producer.send_bytes(&(100 + number).to_le_bytes()).unwrap();
+        }
+    }
+
+    /// Returns the name of the role of a child that offers this.
+    fn role(self) -> String {
+        format!("send {self:?}")
     }
 }
 
@@ -71,6 +86,20 @@ fn child_role() {
     if let Some((_, reading)) = reading {
         join(*reading);
     }
+    if let Some(offered) = offers().find(|offered| role == Some(offered.role())) {
+        send_first(offered);
+    }
+}
+
+/// Sends the first message as a new publisher of the topic.
+fn send_first(offered: Offered) {
+    be_traced();
+    let segment = open(&spawn::inherited_namespace(), &offered.request());
+    mark();
+    let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
+    producer.send_bytes(&FIRST.to_le_bytes()).unwrap();
+    mark();
+    common::park();
 }
 
 /// Joins the topic, and prints what it receives.
@@ -96,12 +125,7 @@ fn join(reading: ReadMode) {
 
 /// Holds a reader at the system call `stop` of its join, counted from 0, while `send` sends.
 /// Returns what the reader prints then, and true if it had joined before that system call.
-fn join_during(
-    role: &str,
-    dir: &Path,
-    stop: usize,
-    send: impl FnOnce() -> Option<RawProducer>,
-) -> (String, bool) {
+fn join_during<P>(role: &str, dir: &Path, stop: usize, send: impl FnOnce() -> P) -> (String, bool) {
     let mut reader = Victim::spawn(role, dir);
     let has_joined = (0..=stop).any(|_| reader.run_to_system_call() == Stop::Mark);
     let _producer = send();
@@ -112,18 +136,19 @@ fn join_during(
     (reader.listen(), has_joined)
 }
 
-/// Holds readers at the system calls of a sample, while `send`, which gets the namespace, sends.
-fn sweep(
+/// Holds readers at the system calls of a sample, while the function that `scene` returns sends.
+/// `scene` gets the namespace and its directory. What sends lives until the reader has received.
+fn sweep<P>(
     case: &str,
     role: &str,
-    scene: impl Fn(&Arc<Namespace>) -> Box<dyn FnOnce() -> Option<RawProducer>>,
+    scene: impl Fn(&Arc<Namespace>, &Path) -> Box<dyn FnOnce() -> P>,
 ) {
     for stop in PointSample::every(5).points() {
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         // WHY: the topic lives, although nobody sends.
         let _topic = open(&namespace, &Request::new(TypeInfo::opaque::<u64>()));
-        let send = scene(&namespace);
+        let send = scene(&namespace, dir.path());
         let (received, has_joined) = join_during(role, dir.path(), stop, send);
         assert_eq!(
             received,
@@ -144,6 +169,7 @@ fn offers() -> impl Iterator<Item = Offered> {
         .map(|(is_pinnable, is_latched)| Offered {
             is_pinnable,
             is_latched,
+            history: 2,
         })
 }
 
@@ -151,7 +177,7 @@ fn offers() -> impl Iterator<Item = Offered> {
 fn a_reader_gets_the_first_message_of_a_lane_that_is_sent_while_it_joins() {
     for offered in offers() {
         for (role, _) in READINGS {
-            sweep(&format!("{offered:?}"), role, |namespace| {
+            sweep(&format!("{offered:?}"), role, |namespace, _| {
                 let mut producer = offered.producer(namespace);
                 Box::new(move || {
                     producer.send_bytes(&FIRST.to_le_bytes()).unwrap();
@@ -167,16 +193,12 @@ fn a_reader_gets_the_first_message_of_a_lane_that_is_sent_while_it_joins() {
 fn a_reader_gets_the_first_message_of_a_publisher_that_takes_over_a_lane_while_it_joins() {
     for offered in offers() {
         for (role, _) in READINGS {
-            sweep(&format!("{offered:?} again"), role, |namespace| {
+            sweep(&format!("{offered:?} again"), role, |namespace, _| {
                 let former = Offered {
                     is_latched: false,
                     ..offered
                 };
-                let mut former = former.producer(namespace);
-                for number in 0..FORMER_MESSAGES {
-                    former.send_bytes(&(100 + number).to_le_bytes()).unwrap();
-                }
-                drop(former);
+                former.send_and_leave(namespace);
                 let namespace = Arc::clone(namespace);
                 Box::new(move || {
                     let mut producer = offered.producer(&namespace);
@@ -187,4 +209,42 @@ fn a_reader_gets_the_first_message_of_a_publisher_that_takes_over_a_lane_while_i
             });
         }
     }
+}
+
+/// The reader looks at a lane whose next publisher has counted its claim, but has not shown its
+/// history yet. That one needs an extent (file of slots) of its own, which takes system calls.
+#[test]
+fn a_reader_that_joins_during_a_takeover_gets_the_first_message() {
+    for offered in offers() {
+        for (role, _) in READINGS {
+            sweep(&format!("{offered:?} held"), role, |namespace, dir| {
+                let former = Offered {
+                    is_latched: false,
+                    history: 0,
+                    ..offered
+                };
+                former.send_and_leave(namespace);
+                let mut producer = taking_over(namespace, dir, offered);
+                Box::new(move || {
+                    producer.run_to_mark();
+                    producer
+                })
+            });
+        }
+    }
+}
+
+/// Starts a publisher in a process of its own, and holds it after it has counted its claim of the
+/// only lane that was used before.
+fn taking_over(namespace: &Arc<Namespace>, dir: &Path, offered: Offered) -> Victim {
+    let topic = open(namespace, &Request::new(TypeInfo::opaque::<u64>()));
+    let claims = topic.lane_claims(0);
+    let mut producer = Victim::spawn(&offered.role(), dir);
+    while topic.lane_claims(0) == claims {
+        assert_eq!(producer.run_to_system_call(), Stop::SystemCall);
+    }
+    let shown: Vec<_> = topic.offers().into_iter().map(|(lane, _)| lane).collect();
+    assert_eq!(shown, [0]);
+    assert_eq!(topic.offers()[0].1.history, 0, "it has shown its history");
+    producer
 }

@@ -60,6 +60,7 @@ models! {
         a_dead_session_is_no_history,
         a_death_is_recorded_before_its_place_shows_another_endpoint,
         latched_history_is_that_of_one_session,
+        a_message_after_a_takeover_is_new_or_history,
         messages_of_a_dead_publisher_are_history_on_request,
         an_ended_session_is_no_history;
     crate::loom_models::pins:

@@ -45,6 +45,44 @@ pub fn end_session<W: Word>(block: &LaneBlock<W>) {
     block.epoch_owner.store(0, edge::EPOCH_PUBLISH);
 }
 
+/// The words of a lane's block that a publisher changes when it takes over the lane, before its
+/// first message there. They determine whether that message is history for readers that join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakeoverState {
+    claims: u64,
+    session_owner: u64,
+    latched: u64,
+    generation: u64,
+}
+
+impl TakeoverState {
+    /// Loads the present state of a lane. If the state is that of a publisher whose session has
+    /// begun, a later call of [`live_session`] sees that this publisher owns the lane, or has left
+    /// it.
+    pub fn load<W: Word>(block: &LaneBlock<W>) -> Self {
+        // ORDERING(epoch): pairs with the store in `take_over`.
+        let session_owner = block.epoch_owner.load(edge::EPOCH_SEE);
+        // Relaxed, all: a caller that has loaded a word here finds no older value of that word
+        // later, and `is_present` detects a mixture of the states of two publishers.
+        Self {
+            claims: block.epoch.get(),
+            session_owner,
+            latched: block.latched.get(),
+            generation: block.generation.get(),
+        }
+    }
+
+    /// Returns true if no publisher has changed the state since it was loaded. The messages that
+    /// the caller has seen since then, by the head of the lane or by their stamps, are then of
+    /// publishers whose state was complete when it was loaded.
+    pub fn is_present<M: LaneMemory>(&self, memory: &M) -> bool {
+        // ORDERING(head): pairs with the stores in `LaneWriter::publish`: a thread that has seen a
+        // message sees the state that its publisher stored before.
+        memory.fence(edge::HEAD_SEE);
+        *self == Self::load(memory.block())
+    }
+}
+
 /// Returns the head of a lane, and the position where the session (the time as owner) of its live
 /// owner began. The second value is `None` if there is no live owner, or if the owner is still
 /// taking over the lane.

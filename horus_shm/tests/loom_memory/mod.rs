@@ -325,6 +325,7 @@ impl LoomLane {
             head: LoomWord::new(0),
             skips: LoomWord::new(0),
             generation: LoomWord::new(FIRST_GENERATION),
+            latched: LoomWord::new(0),
             session_id: LoomWord::new(0),
             ..LaneBlock::default()
         };

@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use horus_shm::internals::deaths::DeathLog;
+use horus_shm::internals::gate;
 use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::{Word, edge};
-use horus_shm::internals::takeover;
+use horus_shm::internals::takeover::{self, TakeoverState};
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, message, messages};
@@ -237,6 +238,31 @@ pub(crate) fn latched_history_is_that_of_one_session() {
             assert!((1..=2).contains(&start), "{start} is not in one session");
             let consumer = Consumer::late(&lane, UNGATED, asked);
             assert_eq!(consumer.start, 1 + sends, "the last session that sent");
+        });
+    }
+}
+
+/// A reader that joins while a publisher takes over the lane misses no message of it: the reader
+/// starts before the message, or has seen that the message is history, or looks again.
+pub(crate) fn a_message_after_a_takeover_is_new_or_history() {
+    for latched in [0, 1] {
+        explore(3, move || {
+            let lane = LoomLane::new(2, 1, CopyOptions::Racing, 1);
+            Producer::first(&lane, 1).leave();
+            let theirs = lane.clone();
+            let joining = thread::spawn(move || {
+                let block = theirs.block();
+                let state = TakeoverState::load(block);
+                let (_, session) = takeover::live_session(block, |_| false);
+                let has_history = block.latched.get() != 0 || session.is_some();
+                theirs.announce(0);
+                let start = gate::join_lane(&theirs, 0, u64::MAX);
+                start == 0 || has_history || !state.is_present(&theirs)
+            });
+            let mut publisher = Producer::claim(&lane, 2, NOBODY).unwrap();
+            lane.block().latched.set(latched);
+            publisher.send_all(1);
+            assert!(joining.join().unwrap(), "the message is missed");
         });
     }
 }

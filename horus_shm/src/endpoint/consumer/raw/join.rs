@@ -18,7 +18,7 @@ use crate::protocol::lane;
 use crate::protocol::layout::LatchedHistory;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
-use crate::protocol::takeover::{self, message_number_in_slot};
+use crate::protocol::takeover::{self, TakeoverState, message_number_in_slot};
 use crate::wait::WakeBarrier;
 
 /// The place in a lane at which a reader began, or begins, to read.
@@ -49,8 +49,8 @@ struct JoinLook {
     start: LaneStart,
     /// The position after the newest message that the reader has seen before it chose the start.
     head: u64,
-    /// Number of claims of the lane by publishers, before the look.
-    claims: u64,
+    /// The state of the lane that the last publisher had stored before the look.
+    state: TakeoverState,
     /// True if the publisher offers history.
     has_history: bool,
     /// True if no message can have been missed: the reader continues at the cursor of the reader
@@ -59,7 +59,7 @@ struct JoinLook {
 }
 
 /// Maximum number of looks at a lane that a reader joins. WHY more than two: each publisher that
-/// takes over the lane meanwhile makes one more necessary.
+/// takes over the lane meanwhile makes a few more necessary.
 const JOIN_LOOKS_MAX: u32 = 16;
 
 impl RawConsumer {
@@ -133,12 +133,15 @@ impl RawConsumer {
     /// the cursor of the reader that died.
     ///
     /// Looks again if messages were sent during the look that this reader would get as history if
-    /// it joined now: they are neither before the start that it has found, nor after it.
+    /// it joined now: they are neither before the start that it has found, nor after it. Looks
+    /// again also if another publisher has taken over the lane during the look, or has only then
+    /// shown its history.
     fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
+        let memory = self.lane_control(lane)?;
         let mut look = self.look_for_start(lane, resumed)?;
         for _ in 1..JOIN_LOOKS_MAX {
             // WHY also without a later start: the head may be that of another publisher.
-            let is_reclaimed = self.segment.lane_claims(lane) != look.claims;
+            let is_reclaimed = !look.state.is_present(&memory);
             let missed_history = look.has_history && look.start.position > look.head;
             if look.is_complete || (!is_reclaimed && !missed_history) {
                 break;
@@ -151,19 +154,19 @@ impl RawConsumer {
 
     /// Looks once at a lane, as [`Self::lane_start`] says.
     fn look_for_start(&self, lane: u32, resumed: bool) -> Result<JoinLook, OpenError> {
-        // WHY before the head: a publisher that sends has claimed the lane before.
-        let claims = self.segment.lane_claims(lane);
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        // WHY before the head: a publisher stores all of it before its first message.
+        let state = TakeoverState::load(block);
         let Some(newest) = self.newest_extent(lane)? else {
             // WHY: if a publisher moves here, it has not shown its history yet.
             return Ok(JoinLook {
                 start: self.start_at_beginning(lane)?,
                 head: 0,
-                claims,
+                state,
                 has_history: false,
                 is_complete: true,
             });
         };
-        let block = self.segment.lane_block(lane, Access::Read)?;
         let (mut head, session) =
             takeover::live_session(block, |owner| self.segment.is_dead(owner));
         // WHY no error: a lane that cannot be mapped is tried again.
@@ -206,7 +209,7 @@ impl RawConsumer {
         let look_of = |start| JoinLook {
             start,
             head,
-            claims,
+            state,
             has_history,
             is_complete: false,
         };
