@@ -2,6 +2,7 @@
 
 use horus_testing as _;
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,7 @@ use horus_core::introspect::{Inspector, Participant, processes, topics};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::prelude::*;
 use horus_core::topic::DynamicType;
+use horus_shm::internals::check_names_now;
 use tempfile::TempDir;
 
 fn namespace() -> (TempDir, Arc<Namespace>) {
@@ -90,6 +92,36 @@ fn malformed_messages_are_visible_from_outside() {
     assert_eq!(untyped.recv_into(&mut [0; 64]), Some(1));
     untyped.count_malformed();
     assert_eq!(seen(), (0, 1));
+}
+
+/// A message of the present file counts, also after messages of a file that is gone.
+#[test]
+fn malformed_messages_after_a_move_are_visible_from_outside() {
+    let (_dir, namespace) = namespace();
+    let kind = DynamicType::of::<Value>();
+    let mut publisher = kind
+        .builder("any")
+        .namespace(&namespace)
+        .publisher()
+        .unwrap();
+    let typed = || Topic::<Value>::builder("any").namespace(&namespace);
+    let mut values = typed().subscriber().unwrap();
+    let mut send_and_receive = |message: &[u8]| {
+        publisher.send_bytes(message).unwrap();
+        values.recv()
+    };
+    assert_eq!(send_and_receive(b"\x07"), Some(Value::from(7)));
+    fs::remove_file(namespace.topics_path().join("any")).unwrap();
+    check_names_now();
+    assert_eq!(send_and_receive(b"\x08"), Some(Value::from(8)));
+    let inspector = Inspector::open_in(&namespace, "any").unwrap();
+    for malformed in 1..=3 {
+        assert_eq!(send_and_receive(b"\xc1"), None);
+        let [reader] = &inspector.subscribers()[..] else {
+            panic!("one subscriber")
+        };
+        assert_eq!(reader.malformed, malformed);
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl RawConsumer {
     /// former file, because the counters of the present one do not contain that message.
     #[cold]
     pub fn publish_malformed(&self) {
-        if self.last_former_lane().is_some() {
+        if self.lanes.get(self.last_lane).is_none() {
             return;
         }
         // Relaxed: a counter, which only this reader writes.
