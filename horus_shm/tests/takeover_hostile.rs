@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::{
-    LaneReader, LaneWriter, PinnableLane, count_all_messages, count_messages, message_number_at,
+    LaneReader, LaneWriter, PinnableLane, PollOutcome, ReaderPin, count_all_messages,
+    count_messages, message_number_at,
 };
 use horus_shm::internals::layout::{
     POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp, writing_stamp,
@@ -531,6 +532,31 @@ fn a_stamp_that_belongs_to_another_slot_is_not_believed() {
     (stamps[0], stamps[1]) = (published_stamp(8), published_stamp(805));
     let lane = Lane::new(u64::MAX, &stamps);
     assert_eq!(take_over(&lane, ME), 9);
+}
+
+/// A reader of an older extent (file of slots) skips messages, but may not borrow the newest one.
+/// Those that it skipped were readable, whatever the later extents contain.
+#[test]
+fn messages_skipped_in_an_older_extent_are_not_lost() {
+    for (is_newest, head) in [(true, 10), (false, 10), (false, 11), (false, 1000)] {
+        let lane = Lane::new(0, &[0; 16]);
+        let mut writer = LaneWriter::new(lane.clone(), 0, false).with_numbering();
+        let mut reader = LaneReader::new(lane.clone(), 0, 0).with_numbering(Some(0));
+        (0..10).for_each(|message| assert!(lend(&mut writer, message)));
+        if !is_newest {
+            lane.0.block.generation.store(1, Ordering::Relaxed);
+            lane.0.block.head.store(head, Ordering::Relaxed);
+            reader.set_end(10);
+        }
+        let pin = first_reader_pin(0);
+        let one_too_many = ReaderPin { in_use: 1, ..pin };
+        let refused = reader.pin_latest(one_too_many);
+        assert_eq!(refused, Err(PollOutcome::Busy), "{head}");
+        assert_eq!((reader.lost(), reader.skipped()), (0, 9), "{head}");
+        assert!(reader.pin_latest(pin).is_ok(), "{head}");
+        assert_eq!((reader.lost(), reader.skipped()), (0, 9), "{head}");
+        assert_eq!(reader.accounted_numbers(), Some((0, 10)), "{head}");
+    }
 }
 
 /// A number that no publisher can have reached leaves the ledger of the reader as it was.

@@ -127,9 +127,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub(super) fn count_passed_of(&mut self, (count, head): (u64, u64), jump_start: Option<u64>) {
         let unread = head.saturating_sub(self.pos);
         let number = count.saturating_sub(unread);
-        let jump = jump_start.map_or(Jump::NONE, |start| Jump { start, head });
+        let jump = jump_start.map_or(Jump::NONE, |start| Jump {
+            start,
+            // WHY not the head itself: the messages of later extents are in other slots.
+            head: self.head_in_extent(head).unwrap_or(self.pos),
+        });
+        let kept = jump.head.saturating_sub(self.pos);
         if let Some(next) = self.next_number
-            && self.count_missed_messages(number.saturating_sub(next), jump, unread)
+            && self.count_missed_messages(number.saturating_sub(next), jump, kept)
         {
             self.next_number = Some(number);
         }
