@@ -10,6 +10,8 @@ mod lost_name;
 #[path = "scheduler_emergency/lost_node.rs"]
 mod lost_node;
 mod motor;
+#[path = "scheduler_emergency/no_room.rs"]
+mod no_room;
 mod private;
 #[path = "scheduler_emergency/safe_mode.rs"]
 mod safe_mode;
@@ -406,8 +408,10 @@ fn a_node_that_hangs_does_not_keep_async_nodes_from_their_safe_states() {
 /// Not a test: entry point of the re-executed child process; does nothing without a role.
 #[test]
 fn child_role() {
-    if let Some((_, dir)) = role() {
-        fill_stderr(&dir);
+    match role() {
+        Some((role, dir)) if role == "no room" => no_room::run(&dir),
+        Some((_, dir)) => fill_stderr(&dir),
+        None => {}
     }
 }
 

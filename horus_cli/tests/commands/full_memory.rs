@@ -9,12 +9,17 @@ use crate::common::{Robot, wrapped};
 use crate::containers::program_command;
 
 /// Makes a file system of its own, in which a scheduler runs, and fills it. Then each command must
-/// find the memory that it needs.
+/// find the memory that it needs, also in the second file of a topic.
 const SCRIPT: &str = "
     mount -t tmpfs -o size=8m,mode=0700 none \"$HORUS_SHM_DIR\" || exit 9
     SCHEDULE &
     until horus scheduler list | grep -q running; do sleep 0.05; done
     horus doctor > /dev/null
+    commands=\"$HORUS_SHM_DIR/default/topics/horus+schedulers+arm+commands\"
+    rm \"$commands\"
+    until [ -e \"$commands\" ]; do sleep 0.05; done
+    lane=\".$(stat -c %i \"$commands\").0.1\"
+    until ls -A \"$HORUS_SHM_DIR/default/topics\" | grep -qF \"$lane\"; do sleep 0.05; done
     cat /dev/zero > \"$HORUS_SHM_DIR/default/filler\"
     horus topic pub other CmdVel '{linear: 1}' && exit 8
     horus estop engage || exit 1

@@ -131,3 +131,38 @@ fn an_engaged_stop_outlives_the_file_of_its_topic() {
         one.finish().unwrap();
     }
 }
+
+/// The file has a release that was sent before the stop, which is in the other file.
+#[test]
+fn an_engaged_stop_is_kept_in_a_former_file_that_gets_its_name_back() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let start = || scheduler_with_motor(&private, &recorded, &calls).start();
+    let health = |running: &Running| running.handle().metrics("motor").unwrap().health;
+    let send = |stop: EmergencyStop| {
+        let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+        publisher.send(stop).unwrap();
+    };
+    let running = start().unwrap();
+    send(EmergencyStop::engage("test", "first"));
+    until("it is safe", || health(&running) == Health::Safe);
+    send(EmergencyStop::release("test", ""));
+    until("it ticks again", || health(&running) == Health::Active);
+    let file = private.namespace().topics_path().join("emergency_stop");
+    let away = private.namespace().path().join("away");
+    fs::rename(&file, &away).unwrap();
+    until("it has moved", || {
+        recorded.count("", NodeEvent::TOPIC_MOVED) == 1
+    });
+    let sent = EmergencyStop::engage("test", "second");
+    send(sent);
+    until("it is safe again", || health(&running) == Health::Safe);
+    fs::rename(&away, &file).unwrap();
+    until("it is kept", || kept_stop(&private) == Some(sent));
+    let later = start().unwrap();
+    until("the later one is safe", || health(&later) == Health::Safe);
+    send(EmergencyStop::release("test", ""));
+    for one in [running, later] {
+        until("it ticks again", || health(&one) == Health::Active);
+        one.finish().unwrap();
+    }
+}

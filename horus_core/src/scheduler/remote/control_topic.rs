@@ -17,6 +17,17 @@ const UNOPENED_TEXT: &str = "until 'emergency_stop' can be opened again: end the
 /// The text of an emergency stop that begins because the namespace was removed or replaced.
 const REMOVED_TEXT: &str = "until its program is started again: the namespace was removed";
 
+/// The state of the preparation of a topic's present file, see [`ControlTopic::prepare_file`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Preparation {
+    /// The file is prepared.
+    Done,
+    /// The file is new.
+    Due,
+    /// The attempt to prepare the file has failed, and is made again.
+    Failed,
+}
+
 /// A topic from which a scheduler receives emergency stops or commands.
 pub(crate) struct ControlTopic<T: Payload> {
     topic: String,
@@ -26,8 +37,7 @@ pub(crate) struct ControlTopic<T: Payload> {
     /// The number of messages that the subscriber had lost when [`Self::newly_lost`] was last
     /// called.
     lost: u64,
-    /// True if the topic has moved to a new file since [`Self::take_new_file`] was last called.
-    has_new_file: bool,
+    preparation: Preparation,
 }
 
 impl<T: Payload> std::fmt::Debug for ControlTopic<T> {
@@ -51,7 +61,7 @@ impl<T: Payload> ControlTopic<T> {
             open: Box::new(open),
             subscriber: Some((subscriber, subscription)),
             lost: 0,
-            has_new_file: false,
+            preparation: Preparation::Due,
         })
     }
 
@@ -106,7 +116,7 @@ impl<T: Payload> ControlTopic<T> {
                 let subscription = Subscription::new(&self.topic, &subscriber);
                 self.subscriber = Some((subscriber, subscription));
                 self.lost = 0;
-                self.has_new_file = true;
+                self.preparation = Preparation::Due;
                 Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)))
             }
             Err(error) => {
@@ -130,14 +140,32 @@ impl<T: Payload> ControlTopic<T> {
     /// [`Subscription::next_event`] does.
     pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
         let event = self.subscriber.as_mut()?.1.next_event();
-        self.has_new_file |= matches!(event, Some((NodeEvent::TOPIC_MOVED, _)));
+        if matches!(event, Some((NodeEvent::TOPIC_MOVED, _))) {
+            self.preparation = Preparation::Due;
+        }
         event
     }
 
-    /// Returns true if [`Self::reopen`] or [`Self::next_event`] has returned an event about a new
-    /// file of the topic since the last call.
-    pub(crate) const fn take_new_file(&mut self) -> bool {
-        std::mem::replace(&mut self.has_new_file, false)
+    /// Prepares the topic's present file with `prepare`, unless an earlier call has done it. Does
+    /// the same again at the next call if it fails. Returns the error of the first failure in a
+    /// file. Does nothing while the topic cannot be opened again.
+    pub(crate) fn prepare_file(
+        &mut self,
+        prepare: impl FnOnce() -> Result<(), TopicError>,
+    ) -> Option<TopicError> {
+        if self.preparation == Preparation::Done || self.subscriber.is_none() {
+            return None;
+        }
+        match prepare() {
+            Ok(()) => {
+                self.preparation = Preparation::Done;
+                None
+            }
+            Err(error) => {
+                let before = std::mem::replace(&mut self.preparation, Preparation::Failed);
+                (before == Preparation::Due).then_some(error)
+            }
+        }
     }
 
     /// Returns the text of an emergency stop if the scheduler may miss messages of the topic, so

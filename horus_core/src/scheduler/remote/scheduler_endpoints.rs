@@ -39,7 +39,7 @@ use crate::scheduler::remote::scheduler_topics::{
     unless_taken,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
-use crate::topic::{Publisher, Subscriber, TopicBuilder, WaitSet};
+use crate::topic::{Publisher, Subscriber, TopicBuilder, WaitSet, published_ns};
 use crate::value::Value;
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
@@ -48,22 +48,11 @@ const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 /// the number of schedulers of the same name that are alive at the same time.
 const NAME_SUFFIX_MAX: u32 = 1000;
 
-/// The state of the task to make the last emergency stop known in a new file of its topic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Renewal {
-    /// The topic has no new file, or the stop is known there.
-    Done,
-    /// The topic has a new file.
-    Due,
-    /// The attempt in the new file has failed, and is made again.
-    Failed,
-}
-
 /// The endpoints of a running scheduler's topics, through which other processes observe and command
 /// it.
 #[derive(Debug)]
 pub(crate) struct SchedulerEndpoints {
-    name: String,
+    topics: SchedulerTopics,
     process_id: u32,
     begin_ns: u64,
     nodes_max: usize,
@@ -77,8 +66,6 @@ pub(crate) struct SchedulerEndpoints {
     lost_events: u64,
     commands: ControlTopic<NodeCommand>,
     emergency_stop: ControlTopic<EmergencyStop>,
-    renewal: Renewal,
-    namespace: Arc<Namespace>,
 }
 
 impl SchedulerEndpoints {
@@ -124,13 +111,7 @@ impl SchedulerEndpoints {
         let commands = topics.open_endpoint(COMMANDS_SUFFIX, || {
             let topics = topics.clone();
             let name = topics.topic_name(COMMANDS_SUFFIX);
-            ControlTopic::open(&name, move || {
-                let subscriber = topics.commands().subscriber()?;
-                // WHY dropped at once: the memory of its lane stays. So the next publisher can send
-                // a command while there is no free memory.
-                drop(unless_taken(topics.commands().publisher())?);
-                Ok(subscriber)
-            })
+            ControlTopic::open(&name, move || topics.commands().subscriber())
         })?;
         let status = topics.open_endpoint(STATUS_SUFFIX, || topics.status(nodes).publisher())?;
         let (Some(commands), Some(status)) = (commands, status) else {
@@ -147,7 +128,7 @@ impl SchedulerEndpoints {
         // schedulers of the name.
         let _earlier = events.try_iter().take(BLACK_BOX_EVENTS_MAX).count();
         Ok(Some(Self {
-            name: topics.scheduler_name().to_owned(),
+            topics: topics.clone(),
             process_id: std::process::id(),
             begin_ns: Clock::kernel().now_ns(),
             nodes_max: nodes,
@@ -158,15 +139,13 @@ impl SchedulerEndpoints {
             events,
             commands,
             emergency_stop: open_emergency_stop(topics.namespace())?,
-            renewal: Renewal::Done,
-            namespace: Arc::clone(topics.namespace()),
         }))
     }
 
     /// Returns the scheduler's name. It has a number appended if another scheduler already had the
     /// requested name.
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        self.topics.scheduler_name()
     }
 
     /// Returns the recorder with which thread number `thread` writes events. Each thread writes to
@@ -194,7 +173,7 @@ impl SchedulerEndpoints {
             uptime_ns: monotonic_ns.saturating_sub(self.begin_ns),
             process_id: self.process_id,
             state,
-            ..SchedulerStatusHeader::new(&self.name, self.nodes_max as u32)
+            ..SchedulerStatusHeader::new(self.topics.scheduler_name(), self.nodes_max as u32)
         };
         let mut loan = self.status.loan(header)?;
         let topic = loan.label();
@@ -273,33 +252,38 @@ impl SchedulerEndpoints {
         [commands, stop].into_iter().flatten().flatten()
     }
 
-    /// Makes `engaged`, the engaged emergency stop that was received last, known in a new file of
-    /// its topic, if the topic has one and there is no message in it. Does the same again at the
-    /// next call if it fails. Returns the text of an event for the first failure.
+    /// Prepares each new file of the topics of commands and emergency stops: reserves the memory
+    /// that a sender needs, so that it can send while there is no free memory. Makes `engaged`, the
+    /// engaged emergency stop that was applied last, known in the new file of its topic, unless
+    /// there is a later message. Does the same again at the next call if it fails. Returns the text
+    /// of an event for the first failure in a file. Takes some system calls for a new file.
     ///
-    /// WHY: the file that kept the stop is gone, perhaps with the process that sent it. Other
-    /// schedulers would start without it.
-    pub(crate) fn renew_emergency_stop(
+    /// WHY `engaged`: the file that kept the stop is gone, perhaps with the process that sent it.
+    /// Other schedulers would start without it.
+    pub(crate) fn prepare_new_files(
         &mut self,
         engaged: Option<EmergencyStop>,
-    ) -> Option<Text<128>> {
-        if self.emergency_stop.take_new_file() {
-            self.renewal = Renewal::Due;
-        }
-        if self.renewal == Renewal::Done {
-            return None;
-        }
-        let is_first = self.renewal == Renewal::Due;
-        match renew_in_new_file(&self.namespace, engaged) {
-            Ok(()) => {
-                self.renewal = Renewal::Done;
-                None
-            }
-            Err(error) => {
-                self.renewal = Renewal::Failed;
-                is_first.then(|| Text::format(format_args!("not kept in its new file: {error}")))
-            }
-        }
+    ) -> impl Iterator<Item = Text<128>> + use<> {
+        let Self {
+            topics,
+            commands,
+            emergency_stop,
+            ..
+        } = self;
+        let commands = commands.prepare_file(|| reserve_for_command(topics));
+        let stop = emergency_stop.prepare_file(|| prepare_stop_file(topics.namespace(), engaged));
+        let stop_text = match engaged {
+            Some(_) => "the emergency stop is not kept",
+            None => "no memory is reserved for a stop",
+        };
+        let texts = [
+            ("no memory is reserved for a command", commands),
+            (stop_text, stop),
+        ];
+        let text = |(text, error): (&str, Option<TopicError>)| {
+            error.map(|error| Text::format(format_args!("{text}: {error}")))
+        };
+        texts.into_iter().filter_map(text)
     }
 
     /// Returns the kind and the text of an event for each topic of commands or emergency stops
@@ -317,16 +301,20 @@ fn open_emergency_stop(
     let namespace = Arc::clone(namespace);
     ControlTopic::open(EMERGENCY_STOP_TOPIC, move || {
         let open = |topic: TopicBuilder<EmergencyStop>| topic.subscriber();
-        let subscriber = scheduler_topics::open_emergency_stop_endpoint(&namespace, open)?;
-        // WHY dropped at once: as for the commands.
-        drop(open_stop_tool_publisher(&namespace)?);
-        Ok(subscriber)
+        scheduler_topics::open_emergency_stop_endpoint(&namespace, open)
     })
 }
 
+/// Reserves the memory for a command in the present file of the commands topic.
+fn reserve_for_command(topics: &SchedulerTopics) -> Result<(), TopicError> {
+    // WHY dropped at once: the memory of its lane stays.
+    drop(unless_taken(topics.commands().publisher())?);
+    Ok(())
+}
+
 /// Reserves the memory for the command `horus estop` in the present file of the emergency-stop
-/// topic. Publishes `engaged` there, unless the file already has a message, which is later.
-fn renew_in_new_file(
+/// topic. Publishes `engaged` there, unless the file already has a message that is as late.
+fn prepare_stop_file(
     namespace: &Arc<Namespace>,
     engaged: Option<EmergencyStop>,
 ) -> Result<(), TopicError> {
@@ -336,7 +324,10 @@ fn renew_in_new_file(
     };
     let open = |topic: TopicBuilder<EmergencyStop>| topic.observer();
     let mut observer = scheduler_topics::open_emergency_stop_endpoint(namespace, open)?;
-    if observer.latest().is_none() {
+    let sent_ns = |stop: &EmergencyStop| published_ns::<EmergencyStop>(bytemuck::bytes_of(stop));
+    // WHY a message may be earlier: the file may have been away and have got its name back.
+    let is_earlier = |kept: EmergencyStop| kept != engaged && sent_ns(&kept) < sent_ns(&engaged);
+    if observer.latest().is_none_or(is_earlier) {
         // WHY ignored: it fails only if this file is lost, too. Then there is a newer one.
         let _ = publisher.send(engaged);
     }

@@ -3,6 +3,7 @@
 //!
 //! This module imports `api`, `remote` and `run`.
 
+mod emergency_stop;
 mod emergency_text;
 mod event_printer;
 pub(crate) mod lost_wake_check;

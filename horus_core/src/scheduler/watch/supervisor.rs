@@ -9,7 +9,7 @@ use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
 use crate::log::{Printer, set_real_time_thread, take_waiting_warnings};
-use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader, Text};
+use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::report::StopReason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
@@ -19,7 +19,6 @@ use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::event_limit::with_left_out;
 use crate::scheduler::run::handle::Handle;
 use crate::scheduler::run::run_state::{PoolCheck, RunState};
-use crate::scheduler::watch::emergency_text::emergency_stop_text;
 use crate::scheduler::watch::event_printer::print_unless_ok;
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
 use crate::scheduler::watch::watched_group::{NAMED_MAX, SAFE_STATE_ENTRY_NS_MAX, WatchedGroup};
@@ -47,7 +46,8 @@ const SAFE_STATE_RESULT_WAIT_MAX: Duration = Duration::from_millis(20);
 /// The time, in nanoseconds, that the threads of a pool get to make its nodes safe, before another
 /// thread is started if none of them is free.
 const POOL_SAFETY_NS_MAX: u64 = 20_000_000;
-/// The time between two attempts to open a lost topic again, in nanoseconds.
+/// The time between two attempts to open a lost topic again, or to prepare a new file of a topic,
+/// in nanoseconds.
 const REOPEN_PERIOD_NS: u64 = 100_000_000;
 /// The largest number of commands or events that the supervisor handles between two checks of the
 /// nodes.
@@ -103,6 +103,8 @@ impl Supervisor {
         self.record_event(NodeEvent::SCHEDULER_STARTED, "", 0, self.endpoints.name());
         let now_ns = Clock::kernel().now_ns();
         self.poll_emergency_stop(now_ns);
+        // WHY before the status: other processes send commands once they see it.
+        self.prepare_new_files();
         self.publish_status(now_ns);
     }
 
@@ -112,7 +114,7 @@ impl Supervisor {
         // WHY: the reader of stderr must not keep this thread from watching the nodes.
         set_real_time_thread(true);
         let clock = Clock::kernel();
-        let (mut status_ns, mut topics_ns, mut reopen_ns, mut renewal_ns) = (0, 0, 0, 0);
+        let (mut status_ns, mut topics_ns, mut reopen_ns, mut prepare_ns) = (0, 0, 0, 0);
         let mut wake = self.endpoints.waking_topics();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
@@ -136,9 +138,9 @@ impl Supervisor {
             self.poll_safe_state_results();
             let is_last_look = self.shared.is_last_look_requested();
             self.poll_emergency_stop(now_ns);
-            if now_ns >= renewal_ns {
-                renewal_ns = now_ns.saturating_add(REOPEN_PERIOD_NS);
-                self.renew_emergency_stop();
+            if now_ns >= prepare_ns {
+                prepare_ns = now_ns.saturating_add(REOPEN_PERIOD_NS);
+                self.prepare_new_files();
             }
             if is_last_look {
                 self.shared.end_last_look();
@@ -438,89 +440,6 @@ impl Supervisor {
             let text = "safe_state had not returned when the run ended";
             self.record_event(NodeEvent::FAILED, node.name(), 0, text);
         }
-    }
-
-    /// Applies the last message about an emergency stop, if there is a new one. If the scheduler
-    /// may miss messages about it, applies an emergency stop, too.
-    fn poll_emergency_stop(&mut self, now_ns: u64) {
-        let topic = self.endpoints.emergency_stop();
-        // WHY only the last message: only the present state of the emergency stop matters.
-        let (stop, obstacle) = (topic.latest(), topic.obstacle());
-        let obstacle = obstacle.as_ref().map(Text::as_str);
-        let stop = stop.filter(|stop| !self.refuse_late_release(stop));
-        if let Some(stop) = &stop {
-            // WHY at most the present time: a wrong stamp must not keep later messages from
-            // applying.
-            let sent_ns = stop.monotonic_ns.min(Clock::kernel().now_ns());
-            self.emergency_stop_ns = self.emergency_stop_ns.max(sent_ns);
-        }
-        let sender = stop.as_ref().map(emergency_stop_text);
-        let was_sent = self.sent_stop.is_some();
-        if let Some(stop) = stop {
-            self.sent_stop = stop.is_engaged().then_some(stop);
-        }
-        let is_sent = self.sent_stop.is_some();
-        let is_newly_sent = is_sent && !was_sent;
-        let is_engaged = is_sent || obstacle.is_some();
-        let is_changed = std::mem::replace(&mut self.is_emergency, is_engaged) != is_engaged;
-        if let (Some(sender), Some(_), false) = (&sender, obstacle, is_sent) {
-            let text = format!("emergency release, while the topic cannot be read: {sender}");
-            self.record_event(NodeEvent::COMMAND, "", 0, &text);
-        }
-        match (sender, obstacle) {
-            (Some(sender), _) if is_newly_sent => {
-                self.record_event(NodeEvent::EMERGENCY_STOP, "", 0, &sender);
-            }
-            (_, Some(obstacle)) if is_changed => {
-                self.record_event(NodeEvent::EMERGENCY_STOP, "", 0, obstacle);
-            }
-            (sender, None) if is_changed => {
-                let text = sender.unwrap_or_else(|| "its topic can be read again".to_owned());
-                self.record_event(NodeEvent::EMERGENCY_OVER, "", 0, &text);
-            }
-            _ => {}
-        }
-        if is_changed {
-            self.set_emergency(is_engaged, now_ns);
-        }
-    }
-
-    /// Makes an engaged emergency stop known in the new file of its topic, if there is one.
-    fn renew_emergency_stop(&mut self) {
-        if let Some(text) = self.endpoints.renew_emergency_stop(self.sent_stop) {
-            self.record_event(NodeEvent::FAILED, "", 0, text.as_str());
-        }
-    }
-
-    /// Returns true if the message is a release that is older than the last message that was
-    /// applied, and records an event for it.
-    ///
-    /// WHY: a sender may be delayed between the creation of its message and `send`. WHY only
-    /// releases: a stop that comes late is still wanted.
-    fn refuse_late_release(&self, stop: &EmergencyStop) -> bool {
-        // 0 is a message without this time.
-        let is_late = (1..self.emergency_stop_ns).contains(&stop.monotonic_ns);
-        let is_refused = is_late && !stop.is_engaged();
-        if is_refused {
-            let sender = emergency_stop_text(stop);
-            let text = format!("emergency release, older than the last message: {sender}");
-            self.record_event(NodeEvent::COMMAND, "", 0, &text);
-        }
-        is_refused
-    }
-
-    /// Begins or ends the emergency stop of all nodes.
-    fn set_emergency(&mut self, is_engaged: bool, now_ns: u64) {
-        for entry in self.shared.node_entries().iter() {
-            entry
-                .commands
-                .change_wanted_state(|wanted| wanted.is_emergency = is_engaged);
-        }
-        self.unchecked_stop_ns = is_engaged.then_some(now_ns);
-        for group in &mut self.groups {
-            group.set_emergency_start(is_engaged.then_some(now_ns));
-        }
-        self.publish_status(now_ns);
     }
 
     /// Reads the new events of the black box. Passes them to the user's callback, and adds them to

@@ -1,0 +1,170 @@
+//! Schedulers reserve the memory that a sender of stops or commands needs. They run without it, and
+//! try again.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use horus_core::introspect::Inspector;
+use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::namespace::Namespace;
+use horus_core::prelude::*;
+use horus_core::scheduler::{
+    EMERGENCY_STOP_TOPIC, Hertz, RemoteScheduler, emergency_stop_publisher,
+};
+
+use super::actors::{Child, End, arm, hear, namespace_in, private_dir, say};
+use super::executors::{Recorded, until};
+use super::private::Private;
+use super::{Calls, Motor, Speaker};
+
+/// Returns the number of lanes that publishers of the topic have used so far.
+fn used_lanes(namespace: &Arc<Namespace>, topic: &str) -> usize {
+    let inspector = Inspector::open_in(namespace, topic);
+    inspector.map_or(0, |inspector| inspector.publishers().len())
+}
+
+/// Opens a subscriber of the emergency stop, which makes the file of the topic without a lane.
+fn listen(namespace: &Arc<Namespace>) -> Subscriber<EmergencyStop> {
+    let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
+    topic.qos(Qos::latched()).subscriber().unwrap()
+}
+
+/// Sets the length, in bytes, of the longest file that this process may make; `None` for no limit.
+fn limit_files(bytes: Option<u64>) {
+    let limit = libc::rlimit {
+        rlim_cur: bytes.unwrap_or(libc::RLIM_INFINITY),
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the structure is valid for the read.
+    let set = unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
+    assert_eq!(set, 0);
+}
+
+/// Plays the role of a scheduler whose process makes no files as long as it is told so.
+pub(crate) fn run(dir: &Path) {
+    let mut scheduler = arm(dir);
+    scheduler.on_event(|event| match event.kind {
+        NodeEvent::EMERGENCY_STOP => say("stops"),
+        NodeEvent::EMERGENCY_OVER => say("goes on"),
+        NodeEvent::FAILED => say(format!("failure: {}", event.text)),
+        _ => {}
+    });
+    let speaker = scheduler.node("speaker").rate(100.hz());
+    speaker.build(Speaker).unwrap();
+    let mut scheduler = Some(scheduler);
+    let mut running = None;
+    while let Some(order) = hear() {
+        match order.as_str() {
+            "limit" => limit_files(Some(0)),
+            "lift" => limit_files(None),
+            _ => match scheduler.take().unwrap().start() {
+                Ok(begun) => running = Some(begun),
+                Err(error) => say(format!("error: {error}")),
+            },
+        }
+        say(format!("done {order}"));
+    }
+    running.unwrap().finish().unwrap();
+    say("over");
+}
+
+fn request(child: &mut Child, order: &str) {
+    child.tell(order);
+    let word = format!("done {order}");
+    while child.try_listen().unwrap() != word {}
+}
+
+/// All other topics have their memory from an earlier run.
+#[test]
+fn a_scheduler_starts_although_no_memory_can_be_reserved_for_a_stop() {
+    let dir = private_dir();
+    let namespace = namespace_in(dir.path());
+    let mut child = Child::spawn("no room", dir.path());
+    request(&mut child, "start");
+    // WHY: it keeps the topic of the commands, which is removed with its last user. WHY two: the
+    // lane of the other one is free then, and has its memory.
+    let open = || RemoteScheduler::open(&namespace, "arm").unwrap();
+    let (_remote, other) = (open(), open());
+    drop(other);
+    assert_eq!(child.wait(), End::Code(0));
+    let files = namespace.topics_path();
+    for entry in fs::read_dir(files).unwrap().map(Result::unwrap) {
+        if entry
+            .file_name()
+            .to_str()
+            .unwrap()
+            .contains("emergency_stop")
+        {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    let subscriber = listen(&namespace);
+    let mut child = Child::spawn("no room", dir.path());
+    request(&mut child, "limit");
+    request(&mut child, "start");
+    assert_eq!(child.told("error: "), [""; 0]);
+    assert_eq!(used_lanes(&namespace, EMERGENCY_STOP_TOPIC), 0);
+    until("it is an event", || !child.told("failure: ").is_empty());
+    request(&mut child, "lift");
+    until("it is reserved", || {
+        used_lanes(&namespace, EMERGENCY_STOP_TOPIC) == 1
+    });
+    drop(subscriber);
+    let mut publisher = emergency_stop_publisher(&namespace).unwrap();
+    publisher.send(EmergencyStop::engage("test", "")).unwrap();
+    child.await_word("safe");
+    assert_eq!(child.wait(), End::Code(0));
+    let failures = child.told("failure: ");
+    assert!(failures[0].contains("for a stop: "), "{failures:?}");
+    assert_eq!(failures.len(), 1, "{failures:?}");
+}
+
+/// The file of the topic is truncated. Another process makes the new one.
+#[test]
+fn a_lost_emergency_stop_topic_is_opened_again_although_no_memory_can_be_reserved() {
+    let dir = private_dir();
+    let namespace = namespace_in(dir.path());
+    let mut child = Child::spawn("no room", dir.path());
+    request(&mut child, "start");
+    request(&mut child, "limit");
+    let file = namespace.topics_path().join("emergency_stop");
+    let opened = fs::File::options().write(true).open(&file).unwrap();
+    opened.set_len(0).unwrap();
+    child.await_word("stops");
+    fs::remove_file(file).unwrap();
+    let _subscriber = listen(&namespace);
+    child.await_word("goes on");
+    assert_eq!(used_lanes(&namespace, EMERGENCY_STOP_TOPIC), 0);
+    request(&mut child, "lift");
+    until("it is reserved", || {
+        used_lanes(&namespace, EMERGENCY_STOP_TOPIC) == 1
+    });
+    assert_eq!(child.wait(), End::Code(0));
+}
+
+/// Each file gets the memory for the next command and for the next stop.
+#[test]
+fn memory_is_reserved_again_in_a_new_file() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let mut scheduler = recorded.scheduler(&private);
+    scheduler.name("arm");
+    let motor = Motor::new("motor", &calls);
+    scheduler.node("motor").rate(100.hz()).build(motor).unwrap();
+    let running = scheduler.start().unwrap();
+    let namespace = private.namespace();
+    for topic in ["horus/schedulers/arm/commands", EMERGENCY_STOP_TOPIC] {
+        assert_eq!(used_lanes(namespace, topic), 1, "{topic}");
+        let file = namespace.topics_path().join(topic.replace('/', "+"));
+        fs::remove_file(file).unwrap();
+        until(topic, || used_lanes(namespace, topic) == 1);
+    }
+    let mut remote = RemoteScheduler::open(namespace, "arm").unwrap();
+    remote.pause("motor").unwrap();
+    until("it pauses", || {
+        let metrics = running.handle().metrics("motor").unwrap();
+        metrics.health == super::Health::Paused
+    });
+    running.finish().unwrap();
+    assert_eq!(recorded.count("", NodeEvent::FAILED), 0);
+}
