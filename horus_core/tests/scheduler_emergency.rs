@@ -410,6 +410,7 @@ fn a_node_that_hangs_does_not_keep_async_nodes_from_their_safe_states() {
 fn child_role() {
     match role() {
         Some((role, dir)) if role == "no room" => no_room::run(&dir),
+        Some((role, dir)) if role == "request reliable" => no_room::request_reliable(&dir),
         Some((_, dir)) => fill_stderr(&dir),
         None => {}
     }

@@ -71,6 +71,17 @@ impl<T: Payload> TopicBuilder<T> {
         self.publisher_in(&self.opening.segment()?)
     }
 
+    /// Reserves the memory of a lane, so that the next publisher with these settings needs no free
+    /// memory. Creates the topic if it does not exist. Nothing is reported about subscribers that
+    /// such a publisher does not match.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TopicError`] if the lane cannot be reserved.
+    pub(crate) fn reserve_lane(self) -> Result<(), TopicError> {
+        self.opening.reserve_lane(self.opening.segment()?)
+    }
+
     /// Opens a subscriber of the topic. Creates the topic if it does not exist. Publishers never
     /// wait for the subscriber, unless [`Qos::reliability`] requests reliable delivery.
     ///

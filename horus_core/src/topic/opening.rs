@@ -94,6 +94,11 @@ impl OpenSettings {
         Ok(raw)
     }
 
+    /// Reserves the memory of a lane for a publisher with these settings.
+    pub(super) fn reserve_lane(&self, segment: Arc<Segment>) -> Result<(), TopicError> {
+        RawProducer::reserve_lane(segment).map_err(|error| self.topic_error(error))
+    }
+
     pub(super) fn consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {
         let reading = if self.qos.requests_reliable() {
             ReadMode::Gated

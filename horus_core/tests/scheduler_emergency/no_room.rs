@@ -2,8 +2,11 @@
 //! try again.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use horus_core::introspect::Inspector;
 use horus_core::message::{EmergencyStop, NodeEvent};
@@ -14,7 +17,7 @@ use horus_core::scheduler::{
 };
 
 use super::actors::{Child, End, arm, hear, namespace_in, private_dir, say};
-use super::executors::{Recorded, until};
+use super::executors::{LONG, Recorded, until};
 use super::private::Private;
 use super::{Calls, Motor, Speaker};
 
@@ -167,4 +170,59 @@ fn memory_is_reserved_again_in_a_new_file() {
     });
     running.finish().unwrap();
     assert_eq!(recorded.count("", NodeEvent::FAILED), 0);
+}
+
+/// Plays the role of a program that requests reliable delivery of the emergency stop, in which
+/// schedulers start and end. Then a stop is sent, which does not reach the subscriber.
+pub(crate) fn request_reliable(dir: &Path) {
+    let namespace = namespace_in(dir);
+    let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(&namespace);
+    let qos = Qos::latched().reliability(Reliability::Reliable);
+    let mut subscriber = topic.qos(qos).subscriber().unwrap();
+    let file = namespace.topics_path().join("emergency_stop");
+    for _ in 0..3 {
+        let mut scheduler = arm(dir);
+        let (moved, has_moved) = channel();
+        scheduler.on_event(move |event| {
+            if event.kind == NodeEvent::TOPIC_MOVED {
+                let _ = moved.send(());
+            }
+        });
+        let speaker = scheduler.node("speaker").rate(100.hz());
+        speaker.build(Speaker).unwrap();
+        let running = scheduler.start().unwrap();
+        assert!(subscriber.recv().is_none());
+        fs::remove_file(&file).unwrap();
+        has_moved.recv_timeout(LONG).unwrap();
+        until("it is reserved", || {
+            assert!(subscriber.recv().is_none());
+            used_lanes(&namespace, EMERGENCY_STOP_TOPIC) == 1
+        });
+        running.finish().unwrap();
+        assert!(subscriber.recv().is_none());
+    }
+    eprintln!("{STOP_IS_SENT}");
+    let mut publisher = emergency_stop_publisher(&namespace).unwrap();
+    publisher.send(EmergencyStop::engage("test", "")).unwrap();
+    assert!(subscriber.recv().is_none());
+}
+
+/// The line that the program prints before it sends the stop.
+const STOP_IS_SENT: &str = "a stop is sent";
+
+/// The scheduler sends nothing in the lane that it reserves, so nothing is missed.
+#[test]
+fn no_warning_is_printed_about_a_reservation_that_does_not_match_a_subscriber() {
+    let dir = private_dir();
+    let mut child = Child::spawn_with("request reliable", dir.path(), |command| {
+        command.stderr(Stdio::piped());
+    });
+    let mut printed = String::new();
+    child.stderr().read_to_string(&mut printed).unwrap();
+    assert_eq!(child.wait(), End::Code(0), "{printed}");
+    let (before, after) = printed.split_once(STOP_IS_SENT).unwrap();
+    assert!(!before.contains("nothing from"), "{before}");
+    for publisher in ["nothing from this publisher", "nothing from process"] {
+        assert!(after.contains(publisher), "{after}");
+    }
 }

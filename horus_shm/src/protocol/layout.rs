@@ -243,9 +243,13 @@ pub struct LaneBlock<W> {
     /// session that sent messages.
     pub history_start: W,
     /// A random number that identifies the publisher, even after it has moved to another topic
-    /// file; 0 if there is none.
+    /// file; [`NO_SESSION`] if there is none.
     pub session_id: W,
 }
+
+/// The value of [`LaneBlock::session_id`] of a lane without a publisher. It is also stored while a
+/// process owns the lane only to reserve its memory, and sends nothing.
+pub const NO_SESSION: u64 = 0;
 
 /// A record of the earlier owners of one lane, which readers and later publishers need. It is apart
 /// from [`LaneBlock`] because that has no word left. Only the owner of the lane writes it.

@@ -35,8 +35,7 @@ use crate::scheduler::remote::control_topic::ControlTopic;
 use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
 use crate::scheduler::remote::scheduler_topics::{
     self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS_SUFFIX, EMERGENCY_STOP_TOPIC,
-    EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX, SchedulerTopics, open_stop_tool_publisher,
-    unless_taken,
+    EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX, SchedulerTopics, stop_tool_builder, unless_taken,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber, TopicBuilder, WaitSet, published_ns};
@@ -307,9 +306,7 @@ fn open_emergency_stop(
 
 /// Reserves the memory for a command in the present file of the commands topic.
 fn reserve_for_command(topics: &SchedulerTopics) -> Result<(), TopicError> {
-    // WHY dropped at once: the memory of its lane stays.
-    drop(unless_taken(topics.commands().publisher())?);
-    Ok(())
+    unless_taken(topics.commands().reserve_lane()).map(|_| ())
 }
 
 /// Reserves the memory for the command `horus estop` in the present file of the emergency-stop
@@ -318,8 +315,11 @@ fn prepare_stop_file(
     namespace: &Arc<Namespace>,
     engaged: Option<EmergencyStop>,
 ) -> Result<(), TopicError> {
-    let publisher = open_stop_tool_publisher(namespace)?;
-    let (Some(mut publisher), Some(engaged)) = (publisher, engaged) else {
+    let Some(topic) = stop_tool_builder(namespace)? else {
+        return Ok(());
+    };
+    unless_taken(topic.clone().reserve_lane())?;
+    let Some(engaged) = engaged else {
         return Ok(());
     };
     let open = |topic: TopicBuilder<EmergencyStop>| topic.observer();
@@ -327,6 +327,13 @@ fn prepare_stop_file(
     let sent_ns = |stop: &EmergencyStop| published_ns::<EmergencyStop>(bytemuck::bytes_of(stop));
     // WHY a message may be earlier: the file may have been away and have got its name back.
     let is_earlier = |kept: EmergencyStop| kept != engaged && sent_ns(&kept) < sent_ns(&engaged);
+    if !observer.latest().is_none_or(is_earlier) {
+        return Ok(());
+    }
+    let Some(mut publisher) = unless_taken(topic.publisher())? else {
+        return Ok(());
+    };
+    // WHY again: a message may have come before the publisher was open.
     if observer.latest().is_none_or(is_earlier) {
         // WHY ignored: it fails only if this file is lost, too. Then there is a newer one.
         let _ = publisher.send(engaged);

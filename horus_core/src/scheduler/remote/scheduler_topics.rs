@@ -8,7 +8,7 @@ use crate::introspect::Inspector;
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatus};
 use crate::message::{Header, SchedulerStatusHeader};
 use crate::topic::error::TopicError;
-use crate::topic::{Payload, Publisher, Qos, Topic, TopicBuilder};
+use crate::topic::{Payload, Qos, Topic, TopicBuilder};
 use crate::value::Value;
 
 const SCHEDULER_TOPIC_PREFIX: &str = "horus/schedulers/";
@@ -236,14 +236,13 @@ pub(crate) fn open_emergency_stop_endpoint<E>(
     make(topic.qos(Qos::latched().strict(true)))
 }
 
-/// Opens the publisher of the emergency-stop topic that the command `horus estop` uses, too. When
-/// the publisher is dropped, its lane and the memory of the lane stay in the topic file, also if
-/// it has sent nothing. So the command can send while there is no free memory. Returns `None` if
-/// all lanes of the topic have been used: then they all have memory, and a publisher might take the
-/// place of a kept message.
-pub(crate) fn open_stop_tool_publisher(
+/// Returns the builder with which the command `horus estop` opens its publisher of the
+/// emergency-stop topic, too. If its lane was reserved, the command can send while there is no free
+/// memory. Returns `None` if all lanes of the topic have been used: then they all have memory, and
+/// a publisher might take the place of a kept message.
+pub(crate) fn stop_tool_builder(
     namespace: &Arc<Namespace>,
-) -> Result<Option<Publisher<EmergencyStop>>, TopicError> {
+) -> Result<Option<TopicBuilder<EmergencyStop>>, TopicError> {
     let used = Inspector::open_in(namespace, EMERGENCY_STOP_TOPIC)?.publishers();
     if used.len() >= TOPIC_LANES {
         return Ok(None);
@@ -252,7 +251,7 @@ pub(crate) fn open_stop_tool_publisher(
         .strict(true)
         .latch_key(EMERGENCY_STOP_TOOL_KEY);
     let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
-    unless_taken(topic.qos(qos).publisher())
+    Ok(Some(topic.qos(qos)))
 }
 
 /// Returns `None` instead of the error that all lanes of the topic have publishers.

@@ -26,7 +26,7 @@ use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
 use crate::protocol::copy::MOTOR_COMMAND_BYTES;
 use crate::protocol::lane::{LaneWriter, NoRoom};
-use crate::protocol::layout::WaitBlock;
+use crate::protocol::layout::{LaneBlock, WaitBlock};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::owner;
 use crate::protocol::sync::Word;
@@ -91,6 +91,18 @@ pub struct RawProducer {
     segment: Arc<Segment>,
 }
 
+/// Leaves a lane that the caller owns, and in which it has sent nothing. `predecessor` is the
+/// session id that the lane had before.
+fn leave_lane(segment: &Segment, block: &LaneBlock<AtomicU64>, predecessor: u64) {
+    // WHY: readers must find a session only where its publisher sends.
+    block.session_id.set(predecessor);
+    // WHY only if it began: otherwise the mark shows that the predecessor died.
+    if block.epoch_owner.get() == segment.own_owner_word() {
+        end_session(block);
+    }
+    owner::release_entry(&block.owner);
+}
+
 // SAFETY: `wait` points into the segment, which this producer keeps and which is `Sync`; all else
 // is `Send`.
 unsafe impl Send for RawProducer {}
@@ -107,6 +119,29 @@ impl RawProducer {
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
         let segment = segment.reopen_if_name_lost(true)?;
         Self::open(segment, on_stalled, None)
+    }
+
+    /// Claims a lane as [`Self::new`] does, makes its memory, and leaves the lane at once. The next
+    /// publisher that opens the topic with the same settings needs no free memory, unless another
+    /// one has taken the lane. The messages that the lane keeps stay. Subscribers that such a
+    /// publisher does not match report nothing.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`Self::new`].
+    pub fn reserve_lane(segment: Arc<Segment>) -> Result<(), OpenError> {
+        let segment = segment.reopen_if_name_lost(true)?;
+        segment.check_usable()?;
+        let offer = segment.request().offer()?;
+        let (segment, claim) = LaneClaim::in_named_file(segment, &offer, false)?;
+        let block = segment.lane_block(claim.lane, Access::Write)?;
+        // Relaxed, both: as in `open`.
+        let predecessor = block.session_id.get();
+        let claimed = ClaimedLane::new(&segment, claim, &offer, PublisherSession::of_reservation());
+        leave_lane(&segment, block, predecessor);
+        claimed?;
+        segment.check_usable()?;
+        Ok(())
     }
 
     /// Claims a lane in the same way as [`Self::new`]. The publisher continues the session `former`
@@ -142,15 +177,7 @@ impl RawProducer {
             raw,
             position,
             former,
-        } = claimed.inspect_err(|_| {
-            // WHY: readers must find the session only where a later attempt succeeds.
-            block.session_id.set(predecessor);
-            // WHY only if it began: otherwise the mark shows that the predecessor died.
-            if block.epoch_owner.get() == segment.own_owner_word() {
-                end_session(block);
-            }
-            owner::release_entry(&block.owner);
-        })?;
+        } = claimed.inspect_err(|_| leave_lane(&segment, block, predecessor))?;
         let gated = offer.reliability == Reliability::Reliable;
         let in_place = offer.shape.request().pinnable;
         let slot_bytes = extent.offer.shape.request().payload_bytes;

@@ -1,6 +1,8 @@
 //! Matching: finds the lanes that a reader cannot read, because the publisher sends a different
 //! type or offers less than the reader requests.
 
+use std::sync::atomic::AtomicU64;
+
 use super::{FollowedLane, RawConsumer, ReadMode};
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::RecvError;
@@ -10,7 +12,9 @@ use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::segment::Blocks as _;
 use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
+use crate::protocol::layout::{LaneBlock, LatchedHistory, NO_SESSION};
 use crate::protocol::sync::Word;
+use crate::protocol::takeover::history_start;
 
 /// The newest extent (file of slots) of a lane that a reader does not read, because the publisher
 /// does not offer what the reader requests.
@@ -19,12 +23,22 @@ pub(super) struct UnmatchedLane {
     id: ExtentId,
     cause: Mismatch,
     type_identity: [u64; 2],
-    /// The claim count of the lane (how many publishers had claimed it) when the mismatch was last
-    /// reported to the user; 0 if it was not reported.
+    /// The session id of the publisher whose mismatch was last reported to the user; 0 if none was.
     reported: u64,
     /// The place in the lane (position and message number) from which on this reader gets no
     /// messages.
     pub(super) base: ExtentBoundary,
+}
+
+/// Returns true if a lane has messages of earlier publishers that stay for readers that join later.
+fn has_latched_messages(block: &LaneBlock<AtomicU64>) -> bool {
+    // Relaxed, both: for people.
+    let head = block.head.get();
+    match LatchedHistory::from_word(block.latched.get()) {
+        Some(latched) if latched.continues => head > 0,
+        Some(_) => history_start(block, head) < head,
+        None => false,
+    }
 }
 
 impl RawConsumer {
@@ -91,25 +105,30 @@ impl RawConsumer {
     }
 
     /// Reports that the publisher of a lane does not match, if the publisher is alive or has left
-    /// messages for readers that join later. WHY only once for each claim of the lane: the
-    /// publisher may create more extents, each of which would be reported.
+    /// messages for readers that join later. Reports nothing about a process that only reserves the
+    /// lane. WHY only once for each publisher: it may create more extents, each of which would be
+    /// reported.
     #[cold]
     pub(super) fn report_mismatch(&mut self, lane: u32) {
         let Some(on_mismatch) = self.on_mismatch else {
             return;
         };
-        let claim = self.segment.lane_claims(lane);
+        let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
+            return;
+        };
+        // Relaxed: for people.
+        let session_id = block.session_id.get();
         let Some((offer, publisher)) = self.segment.offer_and_publisher(lane) else {
             return;
         };
-        if publisher.is_none() && offer.latched_messages() == 0 {
+        if session_id == NO_SESSION || publisher.is_none() && !has_latched_messages(block) {
             return;
         }
         let mut unmatched = self.unmatched.iter_mut();
         let Some(unmatched) = unmatched.find(|unmatched| unmatched.id.lane == lane) else {
             return;
         };
-        if std::mem::replace(&mut unmatched.reported, claim) == claim {
+        if std::mem::replace(&mut unmatched.reported, session_id) == session_id {
             return;
         }
         on_mismatch(&MismatchedPublisher {

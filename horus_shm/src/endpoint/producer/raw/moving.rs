@@ -24,7 +24,7 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::layout::LaneBlock;
+use crate::protocol::layout::{LaneBlock, NO_SESSION};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::owner::{self, HELD_BIT};
 use crate::protocol::sync::{Word, edge};
@@ -73,6 +73,16 @@ impl PublisherSession {
         former
             .filter(|_| is_unused)
             .unwrap_or_else(Self::with_new_id)
+    }
+
+    /// Returns the session of a process that claims a lane only to reserve its memory.
+    pub(super) const fn of_reservation() -> Self {
+        Self {
+            id: NO_SESSION,
+            number: 0,
+            slot_bytes: 0,
+            repeated: 0,
+        }
     }
 
     /// Creates a new session: a random number as its id, and no messages sent yet.
