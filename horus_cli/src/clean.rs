@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::format::visible;
 
 /// Name of the directory with the topics' files, inside the directory of a namespace.
-const TOPICS_DIRECTORY: &str = "topics";
+pub(crate) const TOPICS_DIRECTORY: &str = "topics";
 
 /// Remove the topics that killed processes left behind
 ///
@@ -42,9 +42,9 @@ struct Report {
     kept: Vec<String>,
     /// Names of files that are not topics of this version of the library.
     foreign: Vec<String>,
-    /// The failure that says why the topic of an engaged emergency stop was not removed.
+    /// True if the topic of an engaged emergency stop was not removed.
     #[serde(skip)]
-    engaged_stop: Option<Failure>,
+    is_stop_kept: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
@@ -58,17 +58,19 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut kept: Vec<String> = report.kept.iter().map(ToString::to_string).collect();
     let mut failures = Vec::new();
     let mut attempts = 0;
-    let mut engaged_stop = None;
+    let mut stop_failure = None;
     if arguments.all {
         let mut is_left = Vec::new();
         attempts = kept.len();
         for name in kept {
-            if name == EMERGENCY_STOP_TOPIC {
-                engaged_stop = refuse_to_forget_stop(&namespace).err();
-                if engaged_stop.is_some() {
+            if name == EMERGENCY_STOP_TOPIC
+                && let Err(failure) = refuse_to_forget_stop(&namespace)
+            {
+                if failure.is_refused() {
                     is_left.push(name);
-                    continue;
                 }
+                stop_failure = Some(failure);
+                continue;
             }
             match remove_topic(&namespace, &name) {
                 Ok(true) => _ = removed.insert(name),
@@ -85,11 +87,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             in_use: report.in_use.iter().map(ToString::to_string).collect(),
             kept,
             foreign: report.foreign.clone(),
-            engaged_stop,
+            is_stop_kept: stop_failure.as_ref().is_some_and(Failure::is_refused),
         },
         arguments,
         context,
     );
+    failures.extend(stop_failure);
     Failure::of_several(&failures, attempts, "not removed")?;
     reported
 }
@@ -129,7 +132,7 @@ fn print_report(
         ];
         for (word, names, reason) in groups {
             for name in names {
-                let is_stop = report.engaged_stop.is_some() && name == EMERGENCY_STOP_TOPIC;
+                let is_stop = report.is_stop_kept && name == EMERGENCY_STOP_TOPIC;
                 let reason = if is_stop { " (engaged)" } else { reason };
                 context
                     .out
@@ -146,9 +149,6 @@ fn print_report(
         }
     }
     context.out.flush()?;
-    if let Some(failure) = report.engaged_stop {
-        return Err(failure);
-    }
     if report.foreign.is_empty() {
         return Ok(());
     }

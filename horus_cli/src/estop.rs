@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use horus_core::OpenError;
 use horus_core::message::EmergencyStop;
 use horus_core::namespace::{Namespace, NamespaceConfig};
 use horus_core::scheduler::{EMERGENCY_STOP_TOOL_KEY, EMERGENCY_STOP_TOPIC, SchedulerInfo};
 use horus_core::topic::{Qos, Topic};
+use horus_core::{OpenError, TopicError};
 use serde::Serialize;
 
 use crate::context::{Context, namespace_path};
@@ -295,26 +295,37 @@ fn print_status(context: &mut Context) -> Result<(), Failure> {
 pub(crate) fn read_last_message(
     namespace: &Arc<Namespace>,
 ) -> Result<Option<EmergencyStop>, Failure> {
+    observe_last_message(namespace).map_err(|error| Failure::from_topic_error(&error))
+}
+
+/// Returns the last message, as [`read_last_message`] does, or the error of the topic.
+fn observe_last_message(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, TopicError> {
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     match topic.qos(Qos::new().strict(true)).observer() {
         Ok(mut observer) => Ok(observer.latest()),
         Err(error) => match error.as_open_error() {
             Some(OpenError::NotFound { .. }) => Ok(None),
-            _ => Err(Failure::from_topic_error(&error)),
+            _ => Err(error),
         },
     }
 }
 
 /// Returns a failure if the emergency stop of the namespace is engaged, so that its topic must not
-/// be removed: a scheduler that starts later would not know of the stop.
+/// be removed: a scheduler that starts later would not know of the stop. Also returns one if this
+/// process lacks the memory or the file descriptors to find that out.
 pub(crate) fn refuse_to_forget_stop(namespace: &Arc<Namespace>) -> Result<(), Failure> {
-    // WHY an error is no failure: a topic that cannot be read has to be removable.
-    let Ok(Some(stop)) = read_last_message(namespace) else {
-        return Ok(());
+    let stop = match observe_last_message(namespace) {
+        Ok(Some(stop)) if stop.is_engaged() => stop,
+        Err(error)
+            if error
+                .as_open_error()
+                .is_some_and(OpenError::is_lack_of_resources) =>
+        {
+            return Err(unknown_stop_failure(Failure::from_topic_error(&error)));
+        }
+        // WHY an error is no failure: a topic that cannot be read has to be removable.
+        Ok(_) | Err(_) => return Ok(()),
     };
-    if !stop.is_engaged() {
-        return Ok(());
-    }
     let name = namespace.config().name();
     Err(Failure::refused(format_args!(
         "the emergency stop of namespace '{name}' is engaged, and a scheduler that starts later \
@@ -323,6 +334,14 @@ pub(crate) fn refuse_to_forget_stop(namespace: &Arc<Namespace>) -> Result<(), Fa
         visible(&stop.to_string()),
         date_time(stop.timestamp_ns),
     )))
+}
+
+/// Adds to `failure`, the reason why the emergency stop could not be read, what follows from it.
+pub(crate) fn unknown_stop_failure(failure: Failure) -> Failure {
+    failure.with_place(&format!(
+        "{EMERGENCY_STOP_TOPIC} was not removed, because it is not known whether the emergency \
+         stop is engaged"
+    ))
 }
 
 fn print_state(

@@ -10,6 +10,12 @@ use horus_core::TopicError;
 
 use crate::output::format::visible_lines;
 
+/// Numbers of errors of system calls for which the standard library has no kind of its own.
+const EAGAIN: i32 = 11;
+const ENOMEM: i32 = 12;
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
 /// Exit code of a command that answers a question, if the answer is no.
 const EXIT_NO: u8 = 1;
 /// Exit code of a command with invalid arguments.
@@ -176,6 +182,11 @@ impl Failure {
         self.code == EXIT_NOT_FOUND
     }
 
+    /// Returns true if the failure has the exit code for a request that was refused.
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.code == EXIT_REFUSED
+    }
+
     /// Prints the message of the failure to stderr, and returns the exit code of the command.
     pub(crate) fn report(&self) -> ExitCode {
         if let Some(message) = &self.message {
@@ -203,6 +214,23 @@ impl Failure {
 /// a terminal would act by escapes. WHY: the message may repeat names and texts of other programs.
 fn stderr_line(message: &str) -> String {
     format!("horus: {}\n", visible_lines(message))
+}
+
+/// Returns true if `error` or one of its causes says that the machine has no memory, or that a
+/// limit of this process refuses more memory or files. Such an error says nothing about the object
+/// that was opened.
+pub(crate) fn is_lack_of_resources(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let errno = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::raw_os_error);
+        if matches!(errno, Some(ENOMEM | EAGAIN | EMFILE | ENFILE)) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn exit_code_of(error: &OpenError) -> u8 {

@@ -1,16 +1,18 @@
 //! The command `horus namespace rm`: removes a namespace that no process uses.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io;
 
 use clap::Args;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
 use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 
 use super::{other_processes, require_namespace_names};
-use crate::clean::topic_names;
-use crate::context::{Context, namespace_path};
-use crate::estop::refuse_to_forget_stop;
-use crate::failure::Failure;
+use crate::clean::{TOPICS_DIRECTORY, topic_names};
+use crate::context::{Context, namespace_failure, namespace_path};
+use crate::estop::{refuse_to_forget_stop, unknown_stop_failure};
+use crate::failure::{Failure, is_lack_of_resources};
 use crate::output::format::visible;
 use crate::output::nearest;
 
@@ -36,12 +38,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     let config = config.with_name(name.clone());
     let before = topic_names(&config);
-    // WHY only if it can be opened: a damaged namespace has to be removable.
-    if before.contains(EMERGENCY_STOP_TOPIC)
-        && let Ok(Some(namespace)) = Namespace::open_existing(&config)
-    {
-        refuse_to_forget_stop(&namespace)?;
-    }
+    refuse_to_forget_stop_of(&config)?;
     remove_namespace(&config)
         .map_err(|failure| with_removed_topics(failure, &before, &topic_names(&config)))?;
     if context.is_json() {
@@ -50,6 +47,25 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     context.print_note(format_args!("removed namespace '{name}'"));
     Ok(())
+}
+
+/// Returns a failure if the namespace that `config` selects keeps an engaged emergency stop, or if
+/// this process lacks the memory or the file descriptors to find that out.
+fn refuse_to_forget_stop_of(config: &NamespaceConfig) -> Result<(), Failure> {
+    let topics = namespace_path(config).join(TOPICS_DIRECTORY);
+    // WHY not the list of topics: it needs a descriptor, and is empty without one.
+    let file = fs::symlink_metadata(topics.join(EMERGENCY_STOP_TOPIC));
+    if file.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(());
+    }
+    match Namespace::open_existing(config) {
+        Ok(Some(namespace)) => refuse_to_forget_stop(&namespace),
+        Err(error) if is_lack_of_resources(&error) => {
+            Err(unknown_stop_failure(namespace_failure(&error)))
+        }
+        // WHY no failure: a damaged namespace has to be removable.
+        Ok(None) | Err(_) => Ok(()),
+    }
 }
 
 /// Adds to `failure` which topics were removed before the error, and which are left: those whose

@@ -9,7 +9,7 @@ use horus_core::message::CmdVel;
 use horus_core::topic::Topic;
 use horus_testing::skip;
 
-use crate::common::{Program, Robot, Stream, wrapped};
+use crate::common::{Program, Ran, Robot, Stream, wrapped};
 
 /// Number of runs. In each one, the topic may go at a moment between two looks at it.
 const RUNS: u32 = 40;
@@ -82,6 +82,22 @@ fn all_topics_are_removed_but_those_in_use_which_are_named() {
     }
 }
 
+/// Runs the command while the file of the topic `b` is a mount point, which cannot be removed.
+/// Returns `None` if that is not allowed here.
+fn run_with_fixed_topic(robot: &Robot, arguments: &str) -> Option<Ran> {
+    let inner = robot.command(arguments);
+    let file = robot.namespace().topics_path().join("b");
+    let mount = format!("mount --bind {0} {0}", file.display());
+    let border = "unshare --user --map-root-user --mount sh -c";
+    let script = format!("exec {border} '{mount} && exec \"$@\"' sh \"$@\"");
+    let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
+    if ran.stderr.contains("unshare: ") || ran.stderr.contains("mount: ") {
+        skip("a mount of its own is not allowed");
+        return None;
+    }
+    Some(ran)
+}
+
 /// One topic that cannot be removed hides none that was removed.
 #[test]
 fn a_topic_that_cannot_be_removed_does_not_hide_the_others() {
@@ -93,16 +109,9 @@ fn a_topic_that_cannot_be_removed_does_not_hide_the_others() {
             program.tell(&format!("send {name} 1"));
         }
         program.kill();
-        let inner = robot.command(&format!("clean --all{options}"));
-        // The name of a file on which another one is mounted cannot be removed.
-        let file = robot.namespace().topics_path().join("b");
-        let mount = format!("mount --bind {0} {0}", file.display());
-        let border = "unshare --user --map-root-user --mount sh -c";
-        let script = format!("exec {border} '{mount} && exec \"$@\"' sh \"$@\"");
-        let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
-        if ran.stderr.contains("unshare: ") || ran.stderr.contains("mount: ") {
-            return skip("a mount of its own is not allowed");
-        }
+        let Some(ran) = run_with_fixed_topic(&robot, &format!("clean --all{options}")) else {
+            return;
+        };
         assert_eq!(ran.code, 5, "{ran:?}");
         let removed = match options {
             "" => "removed: a\nremoved: c",
@@ -145,4 +154,48 @@ fn an_engaged_emergency_stop_is_not_removed() {
     robot.answer("estop release");
     robot.answer("clean --all");
     assert_eq!(robot.answer("estop status"), "never engaged\n");
+}
+
+/// Whoever reads only the first reason would not know of the stop.
+#[test]
+fn a_topic_that_cannot_be_removed_does_not_hide_an_engaged_stop() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish latched b");
+    program.tell("send b 1");
+    program.kill();
+    robot.run("estop engage").failed(3, &["It is kept there"]);
+    let Some(ran) = run_with_fixed_topic(&robot, "clean --all") else {
+        return;
+    };
+    assert_eq!(ran.code, 5, "{ran:?}");
+    for part in ["2 of 2 not removed: ", "horus -N default estop release"] {
+        assert!(ran.stderr.contains(part), "no '{part}' in {ran:?}");
+    }
+}
+
+/// A process that lacks file descriptors does not know whether the stop is engaged.
+#[test]
+fn a_stop_that_cannot_be_read_now_is_not_removed() {
+    for command in [
+        "-N other topic rm emergency_stop",
+        "-N other clean --all",
+        "namespace rm other",
+    ] {
+        let robot = Robot::new();
+        robot.run("-N other estop engage").failed(3, &[]);
+        let mut refused = 0;
+        for descriptors in 6..16 {
+            let script = format!("ulimit -n {descriptors}; exec \"$@\"");
+            let ran = Stream::spawn(&mut wrapped(&robot.command(command), &script)).wait();
+            assert!(
+                matches!(ran.code, 4 | 5),
+                "{command}, {descriptors}: {ran:?}"
+            );
+            refused += u32::from(ran.code == 5);
+            let status = robot.run("-N other estop status");
+            assert_eq!(status.code, 1, "{command}, {descriptors}: {status:?}");
+        }
+        assert!(refused > 0, "{command} needs no descriptors");
+    }
 }
