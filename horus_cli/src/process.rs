@@ -4,10 +4,14 @@
 //! Processes in different containers may have the same one, so it does not identify a process.
 
 use std::fs;
+use std::io::{self, ErrorKind::NotFound, ErrorKind::PermissionDenied};
 
 use horus_core::introspect::{Participant, ProcessInfo};
 use horus_core::scheduler::SchedulerInfo;
 use serde::{Serialize, Serializer};
+
+/// The error of a system call for a process that has ended meanwhile.
+const ESRCH: i32 = 3;
 
 /// Identifies a process of a namespace. Keys are sorted by process id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -80,8 +84,25 @@ impl ProcessStat {
     /// Reads what `/proc` shows of the process with the id `pid` in the PID namespace of this
     /// command. Returns `None` if there is no such process.
     pub(crate) fn read(pid: u32) -> Option<Self> {
+        Self::try_read(pid).ok().flatten()
+    }
+
+    /// Reads what `/proc` shows of a process, as [`Self::read`] does.
+    ///
+    /// # Errors
+    ///
+    /// The process may exist, but `/proc` cannot be read, for example because this process has too
+    /// many open files.
+    pub(crate) fn try_read(pid: u32) -> io::Result<Option<Self>> {
         // WHY bytes: the name of the program may contain anything.
-        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        match fs::read(format!("/proc/{pid}/stat")) {
+            Ok(stat) => Ok(Self::parse(&stat)),
+            Err(error) if error.raw_os_error() == Some(ESRCH) => Ok(None),
+            // WHY also without permission: `/proc` may be mounted with the option `hidepid`, and
+            // then refuses the processes of all other users.
+            Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads what `/proc` shows of a process of the namespace. Returns `None` if that is not known,

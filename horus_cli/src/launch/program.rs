@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, pipe};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use horus_core::child::{execute_without_shell, has_ended, kill_with_parent, signal_group};
@@ -276,19 +276,33 @@ impl Process {
     pub(super) fn left_process(&self) -> Option<(u32, io::Error)> {
         // Signal 0 only checks the permission.
         let error = self.signal(0).err()?;
-        Some((self.running_process()?, error))
+        Some((self.running_process().ok().flatten()?, error))
     }
 
     /// Returns the id of a process of the group that has not ended; `None` if there is none, or if
     /// `/proc` does not show it. Reads all of `/proc`.
-    fn running_process(&self) -> Option<u32> {
+    ///
+    /// # Errors
+    ///
+    /// It is not known whether there is one: `/proc` cannot be read, or is that of another PID
+    /// namespace.
+    fn running_process(&self) -> io::Result<Option<u32>> {
+        let own_id = fs::read_link("/proc/self")?;
+        if own_id.as_os_str() != process::id().to_string().as_str() {
+            return Err(io::Error::other("/proc shows other process ids"));
+        }
         let group = self.child.id();
-        let pids = fs::read_dir("/proc").ok()?.flatten();
-        let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.find(|pid: &u32| {
-            let stat = ProcessStat::read(*pid);
-            stat.is_some_and(|stat| stat.group == group && !stat.has_ended())
-        })
+        for entry in fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let stat = ProcessStat::try_read(pid)?;
+            if stat.is_some_and(|stat| stat.group == group && !stat.has_ended()) {
+                return Ok(Some(pid));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns true if SIGTERM was sent more than `timeout` ago and SIGKILL has not been sent yet.
@@ -312,7 +326,8 @@ impl Process {
     ///
     /// If the launcher `is_stopping`, the process counts as running until all processes of its
     /// group have ended or [`Self::kill`] was called. WHY: a shell ends at once at SIGTERM, and the
-    /// robot's program that it has started needs the time to stop the motors.
+    /// robot's program that it has started needs the time to stop the motors. It also counts as
+    /// running while it is not known whether they have ended.
     pub(super) fn poll_end(
         &mut self,
         guard: &mut Option<Guard>,
@@ -325,7 +340,7 @@ impl Process {
             Err(_) if self.is_shown_running() => return None,
             Err(_) => true,
         };
-        if !self.is_killed && is_stopping() && self.running_process().is_some() {
+        if !self.is_killed && is_stopping() && !matches!(self.running_process(), Ok(None)) {
             return None;
         }
         // WHY before the wait: until then, no other group can have this id.

@@ -250,3 +250,30 @@ fn a_launcher_that_is_process_1_waits_for_orphans() {
     let number: u32 = number.trim_end_matches("\"}").parse().unwrap();
     assert!(number < 16, "{number} zombies");
 }
+
+/// A group whose processes `/proc` does not show may still run.
+#[test]
+fn what_a_shell_has_started_may_stop_in_order_without_proc() {
+    let border = ["--user", "--map-root-user", "--mount"];
+    let mount = ["sh", "-c", "mount -t tmpfs none /proc"];
+    let allowed = Command::new("unshare").args(border).args(mount).output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        return skip("a mount over /proc is not allowed");
+    }
+    let robot = Robot::new();
+    let script = "trap 'sleep 0.5; echo off; exit 0' TERM
+        mount -t tmpfs none /proc
+        echo up
+        while :; do sleep 0.01; done";
+    file(&robot, "driver", script);
+    let programs = "{programs: {a: {command: ['sh', '-c', 'sh driver; :'], stop_timeout: 3}}}";
+    let path = file(&robot, "robot.json5", programs);
+    let inner = robot.command(&format!("launch {} --json", path.display()));
+    let script = format!("exec unshare {} \"$@\"", border.join(" "));
+    let stream = Stream::spawn(&mut wrapped(&inner, &script));
+    stream.line_with("\"text\":\"up\"");
+    stream.signal(libc::SIGINT);
+    stream.line_with("\"text\":\"off\"");
+    let ran = stream.wait();
+    assert!(ran.stdout.contains(&event("a", "ended")), "{ran:?}");
+}
