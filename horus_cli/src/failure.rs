@@ -104,6 +104,15 @@ impl Failure {
         }
     }
 
+    /// Returns the end of a command whose terminal was closed: without a message, and with the exit
+    /// code 0, as after SIGHUP.
+    pub(crate) const fn closed_terminal() -> Self {
+        Self {
+            code: 0,
+            message: None,
+        }
+    }
+
     /// Prints the text of `error`, which is the help text or describes an invalid argument. Returns
     /// a failure with the exit code. It has a message only if the help text cannot be written.
     pub(crate) fn from_arguments_error(error: &clap::Error) -> Self {

@@ -8,6 +8,7 @@ mod history;
 mod screen;
 mod state;
 mod tables;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -1,7 +1,7 @@
 //! The terminal of `horus top`: draws the state, and passes the keys that the user presses to it.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 use horus_core::introspect::Inspector;
 use horus_core::message::timestamp_now_ns;
 use horus_core::scheduler::RemoteScheduler;
-use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::crossterm::style::force_color_output;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::{flag, low_level};
 
 use super::state::{KeyRequest, NodeCommand, NodeCommandVerb, TopState};
+use super::terminal::{self, FullScreen};
 use super::view;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::node::remote_failure;
 use crate::output::format::date_time;
 use crate::output::value::value_text;
-use crate::output::{Cell, versioned};
+use crate::output::{Cell, unbuffered, versioned};
 use crate::sample::Sampler;
 use crate::topic::echo::{decode_message, message_line};
 use crate::topic::info::Description;
@@ -39,7 +39,9 @@ const WAITING_EVENTS_MAX: usize = 64;
 /// A terminal in the mode that a full-screen program needs. When this value is dropped, the
 /// terminal is restored.
 struct Screen {
-    terminal: DefaultTerminal,
+    terminal: FullScreen,
+    /// The same terminal, without a buffer.
+    file: File,
     /// The events of the terminal, such as keys.
     events: Receiver<io::Result<Event>>,
     /// True from the receipt of SIGTSTP, which asks the process to stop, until the process is
@@ -109,13 +111,16 @@ impl Screen {
         let continues = Arc::new(AtomicBool::new(false));
         flag::register(SIGTSTP, Arc::clone(&stops))?;
         flag::register(SIGCONT, Arc::clone(&continues))?;
-        let terminal = ratatui::try_init()?;
+        let [file, _] = unbuffered()?;
+        terminal::leave_on_panic(file.try_clone()?);
+        let terminal = terminal::enter(&file)?;
         let events = read_events().inspect_err(|_| {
             // WHY the error is ignored: the other one is reported.
-            let _ = ratatui::try_restore();
+            let _ = terminal::leave(&file);
         })?;
         Ok(Self {
             terminal,
+            file,
             events,
             stops,
             continues,
@@ -137,8 +142,8 @@ impl Screen {
         if self.continues.swap(false, Ordering::Relaxed) {
             // WHY not `clear`: it reads the position of the cursor, but another thread reads all
             // that the terminal sends.
-            ratatui::try_restore()?;
-            self.terminal = ratatui::try_init()?;
+            self.leave()?;
+            self.terminal = terminal::enter(&self.file)?;
             return Ok(Some(KeyRequest::Nothing));
         }
         let left = due.saturating_duration_since(Instant::now());
@@ -153,11 +158,20 @@ impl Screen {
         }))
     }
 
+    /// Restores the terminal.
+    fn leave(&mut self) -> io::Result<()> {
+        // WHY first: if the terminal is gone, its writer accepts all bytes afterwards, so that the
+        // library finds no error when it shows the cursor once more.
+        let shown = self.terminal.show_cursor();
+        terminal::leave(&self.file)?;
+        shown
+    }
+
     /// Restores the terminal, and suspends this process until SIGCONT continues it.
     fn suspend(&mut self) -> io::Result<()> {
-        ratatui::try_restore()?;
+        self.leave()?;
         low_level::emulate_default_handler(SIGTSTP)?;
-        self.terminal = ratatui::try_init()?;
+        self.terminal = terminal::enter(&self.file)?;
         Ok(())
     }
 }
@@ -165,7 +179,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         // WHY the error is ignored: a terminal that is gone needs nothing.
-        let _ = ratatui::try_restore();
+        let _ = self.leave();
     }
 }
 
@@ -190,6 +204,11 @@ fn read_events() -> io::Result<Receiver<io::Result<Event>>> {
 }
 
 fn terminal_failure(error: io::Error) -> Failure {
+    // WHY not by the error: each system call has another one for a terminal that was closed, and
+    // the process may get SIGHUP later.
+    if !io::stdout().is_terminal() {
+        return Failure::closed_terminal();
+    }
     Failure::system(format_args!("cannot use the terminal: {error}"))
 }
 

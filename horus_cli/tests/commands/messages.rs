@@ -2,9 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::ptr::null_mut;
 
 use fastrand::Rng;
 use horus_core::message::{CmdVel, STANDARD};
@@ -12,7 +10,7 @@ use horus_core::topic::{DynamicSubscriber, DynamicType, Qos, Topic};
 use horus_core::value::Value;
 use horus_core::value::json::from_json;
 
-use crate::common::Robot;
+use crate::common::{Robot, open_terminal};
 use crate::golden::{check_json, check_text};
 
 #[test]
@@ -314,22 +312,7 @@ fn csv_puts_each_value_below_its_name() {
 
 /// Runs the command with a terminal as its stdout, and returns what the terminal would get.
 pub(crate) fn print_to_terminal(mut command: Command) -> String {
-    let (mut terminal, mut stdout) = (-1, -1);
-    let (name, settings) = (null_mut(), null_mut());
-    let size = libc::winsize {
-        ws_row: 24,
-        ws_col: 80,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    // SAFETY: the two descriptors can be written, the size can be read, and the other pointers may
-    // be null.
-    let opened = unsafe { libc::openpty(&mut terminal, &mut stdout, name, settings, &size) };
-    assert_eq!(opened, 0);
-    // SAFETY: it is open, and nothing else owns it.
-    let terminal = unsafe { OwnedFd::from_raw_fd(terminal) };
-    // SAFETY: as above.
-    let stdout = unsafe { OwnedFd::from_raw_fd(stdout) };
+    let [terminal, stdout] = open_terminal();
     command.stdin(Stdio::null()).stderr(Stdio::null());
     let mut process = command.stdout(stdout).spawn().unwrap();
     // Closes the other end here.

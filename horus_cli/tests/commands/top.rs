@@ -1,5 +1,8 @@
 //! `top`: into a pipe, among programs that are killed, and on a real terminal.
 
+use std::fs::File;
+use std::io::{Error, Read as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -8,7 +11,7 @@ use horus_core::namespace::{Namespace, NamespaceName};
 use horus_core::topic::Topic;
 use horus_testing::skip;
 
-use crate::common::{Robot, until};
+use crate::common::{Robot, open_terminal, until};
 use crate::golden::check_json_except;
 use crate::messages::print_to_terminal;
 
@@ -376,6 +379,52 @@ fn a_closed_terminal_ends_it() {
             let status = std::fs::read_to_string(&status);
             status.map_or(true, |status| status.contains("State:\tZ"))
         });
+    }
+}
+
+/// It ends as by Ctrl-C: nobody is left who could read an error.
+#[test]
+fn a_closed_terminal_is_no_failure() {
+    let robot = Robot::new();
+    // Several times: the program finds out at its next drawing, or by the signal.
+    for is_error_in_file in [false, true].repeat(8) {
+        let [outer, inner] = open_terminal();
+        let mut command = robot.command("top -i 0.1");
+        command
+            .env("TERM", "xterm")
+            .stdin(inner.try_clone().unwrap())
+            .stdout(inner.try_clone().unwrap())
+            .stderr(if is_error_in_file {
+                Stdio::piped()
+            } else {
+                inner.into()
+            });
+        let lead_session = || {
+            // SAFETY: the call takes no pointer.
+            let session = unsafe { libc::setsid() };
+            // SAFETY: the call takes no pointer.
+            let controlled = unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) };
+            if session < 0 || controlled < 0 {
+                return Err(Error::last_os_error());
+            }
+            Ok(())
+        };
+        // SAFETY: it makes two system calls, and allocates nothing.
+        unsafe { command.pre_exec(lead_session) };
+        let process = command.spawn().unwrap();
+        // Closes the inner ends here.
+        drop(command);
+        let mut outer = File::from(outer);
+        let mut shown = Vec::new();
+        while !String::from_utf8_lossy(&shown).contains("Topics:") {
+            let mut bytes = [0; 4096];
+            let length = outer.read(&mut bytes).unwrap();
+            shown.extend_from_slice(&bytes[..length]);
+        }
+        drop(outer);
+        let output = process.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(output.stderr, b"", "{output:?}");
     }
 }
 

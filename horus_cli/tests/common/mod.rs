@@ -7,10 +7,12 @@
 )]
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
+use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -154,6 +156,30 @@ pub fn limit_memory(pid: u32, is_limited: bool) {
     // SAFETY: the call reads `limit`, and writes nothing.
     let set = unsafe { libc::prlimit(pid as i32, libc::RLIMIT_AS, &raw const limit, old) };
     assert_eq!(set, 0);
+}
+
+/// Opens a new terminal of 80 columns. Returns its end for the person before it, and that for
+/// programs.
+pub fn open_terminal() -> [OwnedFd; 2] {
+    let (mut outer, mut inner) = (-1, -1);
+    let (name, settings) = (null_mut(), null_mut());
+    let size = libc::winsize {
+        ws_row: 24,
+        ws_col: 80,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the two descriptors can be written, the size can be read, and the other pointers may
+    // be null.
+    let opened = unsafe { libc::openpty(&mut outer, &mut inner, name, settings, &size) };
+    assert_eq!(opened, 0);
+    [outer, inner].map(|descriptor| {
+        // SAFETY: it is open, and nothing else owns it.
+        let set = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+        assert_eq!(set, 0);
+        // SAFETY: as above.
+        unsafe { OwnedFd::from_raw_fd(descriptor) }
+    })
 }
 
 /// Returns a command that executes `script` in a shell. Its arguments are `command`.
