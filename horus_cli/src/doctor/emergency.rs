@@ -12,15 +12,15 @@ use crate::failure::Failure;
 use crate::namespace::live::{live_schedulers, scheduler_names};
 use crate::output::format::{clock, date_time, visible};
 
-/// Returns a fault if the emergency stop of the namespace is engaged; otherwise `None`.
-pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Option<Finding>, Failure> {
+/// Returns a fault if the emergency stop of the namespace is engaged; otherwise nothing.
+pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
     const CHECK_NAME: &str = "emergency stop";
     // WHY an error is no failure: the check of the topics reports a topic that cannot be read.
     let Ok(Some(stop)) = read_last_message(namespace) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     if !stop.is_engaged() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let schedulers = live_schedulers(namespace)?;
     let held = if schedulers.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Option<
         "nothing moves until it is released. If that is safe: horus -N {} estop release",
         namespace.config().name()
     );
-    Ok(Some(Finding::fault(CHECK_NAME, found, advice)))
+    Ok(vec![Finding::fault(CHECK_NAME, found, advice)])
 }
 
 /// Returns a text about who engaged the emergency stop, when and why.

@@ -2,8 +2,11 @@
 //! settings of the machine.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use horus_core::namespace::{SweepReport, remove_topic};
+use horus_core::OpenError;
+use horus_core::introspect::Inspector;
+use horus_core::namespace::{Namespace, SweepReport, remove_topic};
 
 use super::Finding;
 use super::own_directory::{DirectoryKind, OwnDirectory};
@@ -43,13 +46,7 @@ impl Fix {
                 let namespace = context.open_existing_namespace();
                 let namespace = namespace.map_err(|failure| failure.text().to_owned())?;
                 let namespace = namespace.ok_or("the namespace is gone")?;
-                let is_gone =
-                    remove_topic(&namespace, name).map_err(|error| error_chain_text(&error))?;
-                if is_gone {
-                    Ok(format!("removed the file of {}", visible(name)))
-                } else {
-                    Err("a process has it open".to_owned())
-                }
+                remove_unreadable_topic(&namespace, name)
             }
             Self::CloseDirectory(dir, kind) => {
                 let shown = dir.display();
@@ -58,6 +55,31 @@ impl Fix {
                 Ok(format!("{shown} has the mode 0700 now"))
             }
         }
+    }
+}
+
+/// Removes the file of the topic `name`, and returns a text about it. Refuses if the topic can be
+/// read, or if this process lacks the memory or the file descriptors to find that out.
+///
+/// WHY: it may have become readable since the check, for instance because its file was new then.
+fn remove_unreadable_topic(namespace: &Arc<Namespace>, name: &str) -> Result<String, String> {
+    let shown = visible(name);
+    match Inspector::open_in(namespace, name) {
+        Ok(_) => return Err(format!("{shown} can be read now")),
+        Err(error)
+            if error
+                .as_open_error()
+                .is_some_and(OpenError::is_lack_of_resources) =>
+        {
+            return Err(error_chain_text(&error));
+        }
+        Err(_) => {}
+    }
+    let is_gone = remove_topic(namespace, name).map_err(|error| error_chain_text(&error))?;
+    if is_gone {
+        Ok(format!("removed the file of {shown}"))
+    } else {
+        Err("a process has it open".to_owned())
     }
 }
 
@@ -74,4 +96,32 @@ pub(super) fn report_removed_topics(report: &SweepReport) -> Finding {
     let mut finding = Finding::ok(CHECK_NAME, found);
     finding.fixed = Some("opening the namespace has removed them".to_owned());
     finding
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use horus_core::message::CmdVel;
+    use horus_core::topic::{Qos, Topic};
+
+    use super::*;
+    use crate::testing::private_namespace;
+
+    #[test]
+    fn a_topic_that_can_be_read_now_is_not_removed() {
+        let (_dir, namespace) = private_namespace();
+        let topic = Topic::<CmdVel>::builder("map").namespace(&namespace);
+        let mut publisher = topic.qos(Qos::latched()).publisher().unwrap();
+        publisher.send(CmdVel::default()).unwrap();
+        drop(publisher);
+        let stranger = namespace.topics_path().join("stranger");
+        fs::write(&stranger, "x").unwrap();
+        let kept = remove_unreadable_topic(&namespace, "map");
+        assert_eq!(kept, Err("map can be read now".to_owned()));
+        assert!(namespace.topics_path().join("map").exists());
+        let removed = remove_unreadable_topic(&namespace, "stranger");
+        assert_eq!(removed, Ok("removed the file of stranger".to_owned()));
+        assert!(!stranger.exists());
+    }
 }

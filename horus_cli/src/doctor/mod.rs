@@ -93,6 +93,14 @@ impl Finding {
         }
     }
 
+    /// Returns the fault for a check that could not be made. `error` is the reason.
+    fn unknown(check: &'static str, error: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::Fault,
+            ..Self::ok(check, error)
+        }
+    }
+
     /// Returns true if the finding is a fault that has not been repaired.
     fn is_fault(&self) -> bool {
         self.verdict == Verdict::Fault && self.fixed.is_none()
@@ -167,16 +175,13 @@ fn run_checks(
         findings.extend(removed::check_removed_namespaces(&config));
         match context.open_existing_with_report() {
             Ok(Some((namespace, report))) => {
-                findings.extend(traffic::check_traffic(&namespace)?);
+                findings.extend(traffic::check_traffic(&namespace));
                 findings.push(fix::report_removed_topics(&report));
             }
             Ok(None) => {}
             Err(failure) if failure.is_not_found() => return Err(failure),
             // WHY no failure: the checks of the machine may tell the reason.
-            Err(failure) => findings.push(Finding {
-                verdict: Verdict::Fault,
-                ..Finding::ok("namespace", failure.text())
-            }),
+            Err(failure) => findings.push(Finding::unknown("namespace", failure.text())),
         }
     }
     findings.extend(machine::check_machine());

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use horus_core::OpenError;
 use horus_core::introspect::{self, Inspector, LivenessCache, Participant, topics};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
-use horus_core::{OpenError, TopicError};
 
 use super::Finding;
 use super::emergency::check_emergency_stop;
@@ -20,59 +20,94 @@ use crate::output::nearest;
 use crate::topic::meter::Counters;
 use crate::topic::select::is_internal_topic;
 
-pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
-    let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let opened = open_topics(namespace, &names);
-    let written = opened.iter().filter(|(name, topic)| {
-        let is_written = |topic: &OpenedTopic| topic.counters.publishers() > 0;
-        topic.as_ref().is_ok_and(is_written) && !is_internal_topic(name)
-    });
-    let written: Vec<String> = written.map(|(name, _)| (*name).clone()).collect();
+/// Runs all checks of the namespace. A check that fails becomes a fault. WHY: the findings of the
+/// other checks may tell the reason.
+pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Vec<Finding> {
     let mut users = BTreeSet::new();
+    let topics = check_topics(namespace, &mut users);
+    let checks = [
+        ("processes", check_processes(namespace, &users)),
+        ("topics", topics),
+        ("suspended processes", check_frozen_processes(namespace)),
+        ("dead schedulers", check_dead_schedulers(namespace)),
+        ("emergency stop", check_emergency_stop(namespace)),
+    ];
+    let findings = checks.into_iter().map(|(check, findings)| {
+        findings.unwrap_or_else(|failure| vec![Finding::unknown(check, failure.text())])
+    });
+    findings.flatten().collect()
+}
+
+/// Checks all topics of the namespace. Adds the owner ids of the processes that use them to
+/// `users`.
+fn check_topics(
+    namespace: &Arc<Namespace>,
+    users: &mut BTreeSet<u64>,
+) -> Result<Vec<Finding>, Failure> {
+    let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
+    let reports = inspect_topics(namespace, &names, users);
+    let written = reports.iter().filter(|report| report.is_written);
+    let written: Vec<String> = written.map(|report| report.name.to_owned()).collect();
+    let number = reports.len();
     let mut findings = Vec::new();
-    for (name, topic) in &opened {
-        match topic {
-            Ok(topic) => {
-                users.extend(topic.counters.participants().map(|user| user.owner_id));
-                findings.extend(check_topic(name, topic, &written));
-            }
-            Err(error) => {
-                let advice = format!("horus topic rm {name}");
-                let finding = Finding::fault("unreadable topic", error_chain_text(error), advice);
-                findings.push(finding.with_fix(Fix::RemoveTopic((*name).clone())));
-            }
+    for report in reports {
+        findings.extend(report.findings);
+        if let Some(subscribers) = report.unserved_subscribers {
+            findings.push(silent_topic_note(report.name, subscribers, &written));
         }
     }
     if findings.is_empty() {
-        let found = format!("{} topics, all without loss", opened.len());
+        let found = format!("{number} topics, all without loss");
         findings.push(Finding::ok("topics", found));
     }
-    findings.insert(0, check_processes(namespace, &users)?);
-    findings.extend(check_frozen_processes(namespace)?);
-    findings.extend(check_dead_schedulers(namespace)?);
-    findings.extend(check_emergency_stop(namespace)?);
     Ok(findings)
 }
 
-/// Opens the topics `names`, and returns each with the error if it cannot be opened. Leaves out
-/// those that were removed since the names were read, as topics of short-lived programs are.
-fn open_topics<'a>(
+/// Inspects the topics `names` one after the other. Leaves out those that were removed since the
+/// names were read, as topics of short-lived programs are. Adds the owner ids of the processes that
+/// use them to `users`.
+///
+/// WHY none stays open: each one needs a file descriptor, and the other checks need some, too.
+fn inspect_topics<'a>(
     namespace: &Arc<Namespace>,
     names: &'a [String],
-) -> Vec<(&'a String, Result<OpenedTopic, TopicError>)> {
-    let is_there = |topic: &Result<OpenedTopic, TopicError>| {
-        let error = topic.as_ref().err().and_then(TopicError::as_open_error);
-        !matches!(error, Some(OpenError::NotFound { .. }))
-    };
-    let opened = names
-        .iter()
-        .map(|name| (name, OpenedTopic::open(namespace, name)));
-    opened.filter(|(_, topic)| is_there(topic)).collect()
+    users: &mut BTreeSet<u64>,
+) -> Vec<TopicReport<'a>> {
+    let reports = names.iter().filter_map(|name| {
+        let error = match Inspector::open_in(namespace, name) {
+            Ok(topic) => {
+                let counters = Counters::read(&topic, &mut LivenessCache::default());
+                users.extend(counters.participants().map(|user| user.owner_id));
+                return Some(inspect_topic(name, &topic, &counters));
+            }
+            Err(error) => error,
+        };
+        let cause = error.as_open_error();
+        if matches!(cause, Some(OpenError::NotFound { .. })) {
+            return None;
+        }
+        const CHECK_NAME: &str = "unreadable topic";
+        let text = error_chain_text(&error);
+        let finding = if cause.is_some_and(OpenError::is_lack_of_resources) {
+            // WHY no repair: the error says nothing about the topic.
+            Finding::unknown(CHECK_NAME, text)
+        } else {
+            let fault = Finding::fault(CHECK_NAME, text, format!("horus topic rm {name}"));
+            fault.with_fix(Fix::RemoveTopic(name.clone()))
+        };
+        Some(TopicReport {
+            name,
+            findings: vec![finding],
+            is_written: false,
+            unserved_subscribers: None,
+        })
+    });
+    reports.collect()
 }
 
 /// Returns a finding that lists the live processes of the namespace. `users` are the owner ids of
 /// the processes that use a topic. An owner id identifies a process within its namespace.
-fn check_processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Failure> {
+fn check_processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Vec<Finding>, Failure> {
     let own = namespace.registry().own_owner_word().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.iter().filter(|process| process.owner_id != own);
@@ -89,7 +124,7 @@ fn check_processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Findi
         ([], without) => format!("without a topic: {}", list(without)),
         (with, without) => format!("{}; without a topic: {}", list(with), list(without)),
     };
-    Ok(Finding::ok("processes", found))
+    Ok(vec![Finding::ok("processes", found)])
 }
 
 fn subscribers_text(number: usize) -> String {
@@ -97,30 +132,20 @@ fn subscribers_text(number: usize) -> String {
     format!("{number} subscriber{plural}")
 }
 
-/// A topic, and the counters of its publishers and subscribers.
-struct OpenedTopic {
-    inspector: Inspector,
-    counters: Counters,
+/// The result of the check of one topic.
+#[derive(Debug)]
+struct TopicReport<'a> {
+    name: &'a str,
+    findings: Vec<Finding>,
+    /// True if the topic has a publisher, and is not one of the library's own.
+    is_written: bool,
+    /// The number of subscribers if the topic has some, but no publisher although it should have
+    /// one; otherwise `None`.
+    unserved_subscribers: Option<usize>,
 }
 
-impl OpenedTopic {
-    fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        let inspector = Inspector::open_in(namespace, name)?;
-        let counters = Counters::read(&inspector, &mut LivenessCache::default());
-        Ok(Self {
-            inspector,
-            counters,
-        })
-    }
-}
-
-/// Checks the topic `name`, and returns the findings. `written` are the names of the topics that
-/// have a publisher.
-fn check_topic(name: &str, topic: &OpenedTopic, written: &[String]) -> Vec<Finding> {
-    let OpenedTopic {
-        inspector,
-        counters,
-    } = topic;
+/// Checks the topic `name`, and returns what it has found.
+fn inspect_topic<'a>(name: &'a str, inspector: &Inspector, counters: &Counters) -> TopicReport<'a> {
     let mut findings = check_pairs(name, inspector);
     let lost = counters.lost();
     if lost > 0 {
@@ -155,22 +180,31 @@ fn check_topic(name: &str, topic: &OpenedTopic, written: &[String]) -> Vec<Findi
     let subscribers = counters.readers.len();
     // WHY not these: each scheduler subscribes to the topics of commands, which are sent rarely.
     let is_rare = is_internal_topic(name) || name == EMERGENCY_STOP_TOPIC;
-    if subscribers > 0 && counters.publishers() == 0 && !is_latched && !is_rare {
-        let found = format!(
-            "{name}: {}, and no publisher",
-            subscribers_text(subscribers)
-        );
-        let advice = match nearest::similar_names(name, written).as_slice() {
-            [] => format!("start its publisher, or compare names: horus topic info {name}"),
-            near => format!(
-                "a similar name is published: {}. Use one name in both programs, or start the \
-                 publisher of {name}",
-                near.join(", ")
-            ),
-        };
-        findings.push(Finding::note("silent topic", found, advice));
+    let is_silent = counters.publishers() == 0 && !is_latched && !is_rare;
+    TopicReport {
+        name,
+        findings,
+        is_written: counters.publishers() > 0 && !is_internal_topic(name),
+        unserved_subscribers: (subscribers > 0 && is_silent).then_some(subscribers),
     }
-    findings
+}
+
+/// Returns the note for a topic that has subscribers, but no publisher. `written` are the names of
+/// the topics that have a publisher.
+fn silent_topic_note(name: &str, subscribers: usize, written: &[String]) -> Finding {
+    let found = format!(
+        "{name}: {}, and no publisher",
+        subscribers_text(subscribers)
+    );
+    let advice = match nearest::similar_names(name, written).as_slice() {
+        [] => format!("start its publisher, or compare names: horus topic info {name}"),
+        near => format!(
+            "a similar name is published: {}. Use one name in both programs, or start the \
+             publisher of {name}",
+            near.join(", ")
+        ),
+    };
+    Finding::note("silent topic", found, advice)
 }
 
 #[cfg(test)]
@@ -187,10 +221,10 @@ mod tests {
         let topic = Topic::<CmdVel>::builder("here").namespace(&namespace);
         let _publisher = topic.publisher().unwrap();
         let names = ["gone".to_owned(), "here".to_owned()];
-        let opened = open_topics(&namespace, &names);
-        let found = opened
+        let reports = inspect_topics(&namespace, &names, &mut BTreeSet::new());
+        let found = reports
             .iter()
-            .map(|(name, topic)| (name.as_str(), topic.is_ok()));
+            .map(|report| (report.name, report.is_written));
         assert_eq!(found.collect::<Vec<_>>(), [("here", true)]);
     }
 }

@@ -3,9 +3,11 @@
 
 use std::process::{Command, Stdio};
 
+use horus_core::message::CmdVel;
+use horus_core::topic::{Qos, Topic};
 use horus_testing::skip;
 
-use crate::common::{Robot, wrapped};
+use crate::common::{Robot, Stream, wrapped};
 use crate::containers::program_command;
 
 /// Makes a file system of its own, in which a scheduler runs, and fills it. Then each command must
@@ -81,4 +83,31 @@ fn a_list_with_few_descriptors_is_complete_or_an_error() {
         }
         assert!(refused > 0, "{list} needs no descriptors");
     }
+}
+
+/// The findings are shown, and nothing is removed because it could not be read.
+#[test]
+fn the_doctor_with_few_descriptors_reports_and_keeps_topics() {
+    let robot = Robot::new();
+    let names: Vec<_> = (0..40).map(|index| format!("map{index}")).collect();
+    for name in &names {
+        let topic = Topic::<CmdVel>::builder(name).namespace(robot.namespace());
+        let mut publisher = topic.qos(Qos::latched()).publisher().unwrap();
+        publisher.send(CmdVel::default()).unwrap();
+    }
+    let is_there = |name: &String| robot.namespace().topics_path().join(name).exists();
+    let (mut unknown, mut complete) = (0, 0);
+    for descriptors in (6..20).chain((20..64).step_by(6)) {
+        let script = format!("ulimit -n {descriptors}; exec \"$@\"");
+        let inner = robot.command("doctor --fix --json");
+        let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
+        assert!(matches!(ran.code, 0 | 1), "{descriptors}: {ran:?}");
+        let is_report = ran.stdout.starts_with("{\"horus\":1,\"findings\":[");
+        assert!(is_report, "{descriptors}: {ran:?}");
+        assert!(!ran.stderr.contains("panic"), "{descriptors}: {ran:?}");
+        unknown += u32::from(ran.stdout.contains("Too many open files"));
+        complete += u32::from(ran.stdout.contains("40 topics, all without loss"));
+        assert!(names.iter().all(is_there), "{descriptors}: {ran:?}");
+    }
+    assert!(unknown > 0 && complete > 0, "{unknown}, {complete}");
 }
