@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{self, Path};
+use std::path::Path;
 
 use horus_core::namespace::NamespaceConfig;
 
@@ -13,7 +13,8 @@ use crate::output::format::visible;
 /// Returns a fault for each process that has a namespace of this directory open although it was
 /// removed. Processes of other users, whose open files cannot be read, are left out.
 pub(super) fn check_removed_namespaces(config: &NamespaceConfig) -> Vec<Finding> {
-    let (Ok(path), Ok(processes)) = (path::absolute(config.dir()), fs::read_dir("/proc")) else {
+    // WHY without symbolic links: the kernel shows the paths of open files without them.
+    let (Ok(path), Ok(processes)) = (fs::canonicalize(config.dir()), fs::read_dir("/proc")) else {
         return Vec::new();
     };
     let Ok(dir) = fs::metadata(&path) else {
