@@ -109,7 +109,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context,
     };
     let sampled = thread::scope(|scope| {
-        scope.spawn(|| server.accept(scope, request_context));
+        let accept = || server.accept(scope, request_context);
+        let started = thread::Builder::new().spawn_scoped(scope, accept);
+        started.map_err(|error| {
+            let text = "cannot start a thread that answers the requests";
+            Failure::system(format_args!("{text}: {error}"))
+        })?;
         let sampled = take_samples(&mut sampler, request_context);
         server.close();
         sampled

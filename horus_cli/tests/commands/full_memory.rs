@@ -111,3 +111,25 @@ fn the_doctor_with_few_descriptors_reports_and_keeps_topics() {
     }
     assert!(unknown > 0 && complete > 0, "{unknown}, {complete}");
 }
+
+/// A refused thread is an error of the system, and no defect of the program.
+#[test]
+fn a_monitor_that_can_start_no_thread_ends_with_an_error() {
+    let robot = Robot::new();
+    let mut refused = 0;
+    for limit in (4 << 10..256 << 10).step_by(512) {
+        let script = format!("ulimit -v {limit}; exec \"$@\"");
+        let inner = robot.command("monitor --port 0 --timeout 0.01");
+        let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
+        assert_ne!(ran.code, 101, "{limit} KiB: {ran:?}");
+        if ran.stderr.contains("cannot start a thread") {
+            assert_eq!(ran.code, 5, "{limit} KiB: {ran:?}");
+            refused += 1;
+        }
+        if ran.code == 0 {
+            assert!(refused > 0, "{limit} KiB: {ran:?}");
+            return;
+        }
+    }
+    panic!("it needs too much memory");
+}
