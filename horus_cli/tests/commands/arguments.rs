@@ -464,6 +464,21 @@ fn external_commands_are_programs_beside_this_one_or_in_path() {
     command.env("PATH", format!("{}:/usr/bin:/bin", path.join(":")));
     let output = command.output().unwrap();
     assert_eq!(output.stdout, b"weather default\n", "{output:?}");
+    std::fs::write(folder.join("horus-weather-map"), "").unwrap();
+    let mut command = robot.command_with(&["weather", "map"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", path.join(":")));
+    let output = command.output().unwrap();
+    assert_eq!(output.stdout, b"map default\n", "{output:?}");
+    // If it is the only one, the error names it.
+    let mut command = robot.command_with(&["weather"]);
+    command.env("PATH", &folder);
+    let output = command.output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    let found = folder.join("horus-weather").display().to_string();
+    for part in ["cannot execute", &found, "Permission denied"] {
+        assert!(error.contains(part), "no '{part}' in {error}");
+    }
+    assert_eq!(output.status.code(), Some(5), "{error}");
     robot.run("../weather").failed(2, &["no command"]);
 }
 
