@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use horus_core::message::EmergencyStop;
+use horus_core::message::{EmergencyStop, Text};
 use horus_core::namespace::{Namespace, NamespaceConfig};
 use horus_core::scheduler::{EMERGENCY_STOP_TOOL_KEY, EMERGENCY_STOP_TOPIC, SchedulerInfo};
 use horus_core::topic::{Qos, Topic};
@@ -213,9 +213,10 @@ fn check_kept(namespace: &Arc<Namespace>, stop: &EmergencyStop) -> Result<(), Fa
     let unresponsive = unresponsive_text(namespace, &live_schedulers(namespace)?)?;
     let unresponsive = unresponsive.map_or_else(String::new, |text| format!("; {text}"));
     Err(Failure::refused(format_args!(
-        "it was sent, but is not kept: a message with a later monotonic_ns, \"{last}\", counts for \
+        "it was sent, but is not kept: a message with a later monotonic_ns, \"{}\", counts for \
          schedulers that start later, and perhaps for those that run{unresponsive}. Send a later \
          one: horus topic pub {EMERGENCY_STOP_TOPIC} '{{engaged: {}, monotonic_ns: {later}}}'",
+        stop_text(&last),
         stop.engaged,
     )))
 }
@@ -331,9 +332,28 @@ pub(crate) fn refuse_to_forget_stop(namespace: &Arc<Namespace>) -> Result<(), Fa
         "the emergency stop of namespace '{name}' is engaged, and a scheduler that starts later \
          would not know of it, so {EMERGENCY_STOP_TOPIC} was not removed: {}, {}. If it may be \
          released: horus -N {name} estop release",
-        visible(&stop.to_string()),
-        date_time(stop.timestamp_ns),
+        stop_text(&stop),
+        stop_time_text(&stop),
     )))
+}
+
+/// Returns a text about who has engaged or released the emergency stop, and why.
+///
+/// WHY not the message alone: one without content is an engaged stop, too.
+pub(crate) fn stop_text(stop: &EmergencyStop) -> String {
+    let mut named = *stop;
+    if named.source.is_empty() {
+        named.source = Text::truncated("a sender without a name");
+    }
+    visible(&named.to_string())
+}
+
+/// Returns the time at which the emergency stop was engaged or released.
+pub(crate) fn stop_time_text(stop: &EmergencyStop) -> String {
+    match stop.timestamp_ns {
+        0 => "an unknown time".to_owned(),
+        time => date_time(time),
+    }
 }
 
 /// Adds to `failure`, the reason why the emergency stop could not be read, what follows from it.
@@ -365,10 +385,12 @@ fn print_state(
         Some(stop) => {
             let is_engaged = stop.is_engaged();
             let tone = if is_engaged { Tone::Bad } else { Tone::Plain };
-            let text = context.out.paint(tone, &visible(&stop.to_string()));
-            context
-                .out
-                .write_line(format_args!("{} {text}", date_time(stop.timestamp_ns)))
+            let text = context.out.paint(tone, &stop_text(stop));
+            let time = match stop.timestamp_ns {
+                0 => "at an unknown time:".to_owned(),
+                time => date_time(time),
+            };
+            context.out.write_line(format_args!("{time} {text}"))
         }
     }
 }

@@ -9,9 +9,9 @@ use horus_core::namespace::Namespace;
 use super::program::Program;
 use super::status::{self, LaunchStatus, ProgramState, ProgramStatus};
 use crate::context::Context;
-use crate::estop::read_last_message;
+use crate::estop::{read_last_message, stop_text, stop_time_text};
 use crate::namespace::other_processes;
-use crate::output::format::{date_time, visible};
+use crate::output::format::visible;
 use crate::process::ProcessStat;
 
 /// Prints a warning for each other launcher of the namespace that runs programs with the same names
@@ -141,15 +141,11 @@ pub(super) fn warn_of_emergency_stop(namespace: &Arc<Namespace>, context: &Conte
             ));
         }
     };
-    // WHY: a message without content is an engaged stop, too.
-    let since = match stop.timestamp_ns {
-        0 => "an unknown time".to_owned(),
-        time => date_time(time),
-    };
+    let since = stop_time_text(&stop);
     context.print_note(format_args!(
         "warning: {} is engaged in the namespace '{name}' since {since}. All nodes start in their \
          safe states, and nothing moves until 'horus estop release -N {name}'",
-        visible(&stop.to_string()),
+        stop_text(&stop),
     ));
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use horus_core::message::CmdVel;
-use horus_core::topic::Topic;
+use horus_core::message::{CmdVel, EmergencyStop};
+use horus_core::topic::{Qos, Topic};
 use horus_testing::skip;
 
 use crate::common::{Program, Ran, Robot, Stream, wrapped};
@@ -197,5 +197,27 @@ fn a_stop_that_cannot_be_read_now_is_not_removed() {
             assert_eq!(status.code, 1, "{command}, {descriptors}: {status:?}");
         }
         assert!(refused > 0, "{command} needs no descriptors");
+    }
+}
+
+/// A message without content is an engaged stop, too.
+#[test]
+fn a_stop_without_a_source_and_a_time_is_described() {
+    let robot = Robot::new();
+    let topic = Topic::<EmergencyStop>::builder("emergency_stop").namespace(robot.namespace());
+    let mut publisher = topic.qos(Qos::latched()).publisher().unwrap();
+    let stop = EmergencyStop {
+        engaged: 1,
+        ..EmergencyStop::default()
+    };
+    publisher.send(stop).unwrap();
+    drop(publisher);
+    let status = robot.run("estop status");
+    let removed = robot.run("topic rm emergency_stop");
+    for text in [status.stdout, removed.stderr] {
+        for part in ["a sender without a name", "an unknown time"] {
+            assert!(text.contains(part), "no '{part}' in {text}");
+        }
+        assert!(!text.contains("1970"), "{text}");
     }
 }
