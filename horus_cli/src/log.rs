@@ -90,6 +90,14 @@ struct Line<'a> {
     cut_bytes: u32,
 }
 
+/// The number of lines of a process that were lost since its last line that is printed.
+#[derive(Debug, Serialize)]
+struct LostCount<'a> {
+    program: &'a str,
+    process_id: u32,
+    lost: u64,
+}
+
 /// The lines that the command has read, whether or not it prints them.
 #[derive(Debug, Default)]
 struct SeenLines {
@@ -172,7 +180,16 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         return Ok(());
     }
     for ((program, process_id), lost) in &selection.lost.0 {
-        context.print_note(lost_lines_text(program, *process_id, *lost));
+        let (program, process_id, lost) = (program.as_str(), *process_id, *lost);
+        if context.is_json() {
+            context.out.write_json(LostCount {
+                program,
+                process_id,
+                lost,
+            })?;
+        } else {
+            context.print_note(lost_lines_text(program, process_id, lost));
+        }
     }
     if seen.selected == 0 {
         let config = namespace.config();

@@ -257,6 +257,13 @@ fn lost_lines_are_counted_also_before_lines_that_are_not_selected() {
         // Those of another program do not matter to one.
         let is_named = options != "--program leg";
         assert_eq!(ran.stderr.contains(&note), is_named, "{ran:?}");
+        let ran = robot.run(&format!("log {options} --json -q"));
+        let object = format!(
+            "{{\"horus\":1,\"program\":\"arm\",\"process_id\":{},\"lost\":{lost}}}",
+            arm.id()
+        );
+        assert_eq!(ran.stdout.trim_end() == object, is_named, "{ran:?}");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
     }
     arm.tell("log warn motor warm");
     let ran = robot.run("log --level warn");
