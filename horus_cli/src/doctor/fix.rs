@@ -50,7 +50,8 @@ impl Fix {
             }
             Self::CloseDirectory(dir, kind) => {
                 let shown = dir.display();
-                let closed = OwnDirectory::open(dir, *kind).and_then(|dir| dir.close_for_others());
+                let dir = OwnDirectory::open(dir, *kind).map_err(|error| error.to_string())?;
+                let closed = dir.close_for_others();
                 closed.map_err(|error| error.to_string())?;
                 Ok(format!("{shown} has the mode 0700 now"))
             }

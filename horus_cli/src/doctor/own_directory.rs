@@ -5,6 +5,7 @@
 //! Whoever may write to the directory of the namespaces may also replace what is in it by a link.
 //! So a directory is opened first, and all else is looked at and changed through its descriptor.
 
+use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -33,9 +34,40 @@ pub(super) enum DirectoryKind {
     Namespace,
 }
 
+/// The reason why the mode of a directory is not changed.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The directory is empty, and the library does not give its name. Only the user knows what it
+    /// is for.
+    Empty,
+    /// The directory is not of the library, or cannot be opened.
+    Other(io::Error),
+}
+
 /// A directory of the library that belongs to the user, opened without following a link.
 #[derive(Debug)]
 pub(super) struct OwnDirectory(File);
+
+impl Refusal {
+    fn of(reason: &str) -> Self {
+        Self::Other(io::Error::other(reason))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it is empty and may be for something else"),
+            Self::Other(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Other(error)
+    }
+}
 
 impl OwnDirectory {
     /// Opens the directory at `path` if the library has made it for this user.
@@ -44,29 +76,29 @@ impl OwnDirectory {
     ///
     /// It cannot be opened, or belongs to another user, or has something in it that is not of the
     /// library. The text says which.
-    pub(super) fn open(path: &Path, kind: DirectoryKind) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, kind: DirectoryKind) -> Result<Self, Refusal> {
         let found = fs::symlink_metadata(path)?;
         // WHY its entry `.`: only a directory has one, so this neither opens nor waits for a file.
         let file = File::open(path.join("."))?;
         let metadata = file.metadata()?;
         let is_same = (found.dev(), found.ino()) == (metadata.dev(), metadata.ino());
         if !found.is_dir() || !is_same {
-            return Err(io::Error::other("it is a link, or was replaced just now"));
+            return Err(Refusal::of("it is a link, or was replaced just now"));
         }
         if metadata.uid() != fs::metadata("/proc/self")?.uid() {
-            return Err(io::Error::other("it belongs to another user"));
+            return Err(Refusal::of("it belongs to another user"));
         }
         if metadata.mode() & 0o7000 != 0 {
-            return Err(io::Error::other("its mode is none that the library sets"));
+            return Err(Refusal::of("its mode is none that the library sets"));
         }
         let directory = Self(file);
         let fault = match kind {
             DirectoryKind::Namespaces => directory.foreign_content(path)?,
             DirectoryKind::Namespace if has_registry(&directory.path()) => None,
-            DirectoryKind::Namespace => Some("it has no registry"),
+            DirectoryKind::Namespace => Some(Refusal::of("it has no registry")),
         };
         match fault {
-            Some(fault) => Err(io::Error::other(fault)),
+            Some(fault) => Err(fault),
             None => Ok(directory),
         }
     }
@@ -81,26 +113,22 @@ impl OwnDirectory {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// Returns a text that says why the directory `name` may be for something else than
-    /// namespaces; `None` if it contains only these, or is empty and has a name that the library
-    /// gives.
-    fn foreign_content(&self, name: &Path) -> io::Result<Option<&'static str>> {
+    /// Returns the reason why the directory `name` may be for something else than namespaces;
+    /// `None` if it contains only these, or is empty and has a name that the library gives.
+    fn foreign_content(&self, name: &Path) -> io::Result<Option<Refusal>> {
         let mut is_empty = true;
         for entry in fs::read_dir(self.path())? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_namespace = || NamespaceName::new(&name).is_ok() && has_registry(&entry.path());
             if !entry.file_type()?.is_dir() || !(is_unfinished(&name) || is_namespace()) {
-                return Ok(Some("it is not for namespaces alone"));
+                return Ok(Some(Refusal::of("it is not for namespaces alone")));
             }
             is_empty = false;
         }
         let name = name.file_name().unwrap_or_default().to_string_lossy();
         let may_be_foreign = is_empty && !name.starts_with(DEFAULT_NAME_PREFIX);
-        Ok(may_be_foreign.then_some(
-            "it is empty and may be for something else (chmod 700 it if it is for namespaces \
-             alone)",
-        ))
+        Ok(may_be_foreign.then_some(Refusal::Empty))
     }
 }
 

@@ -12,7 +12,7 @@ use horus_core::namespace::NamespaceConfig;
 
 use super::Finding;
 use super::fix::Fix;
-use super::own_directory::{DirectoryKind, OwnDirectory};
+use super::own_directory::{DirectoryKind, OwnDirectory, Refusal};
 use crate::context::namespace_path;
 use crate::namespace::list::NamespaceSummary;
 use crate::namespace::namespace_names;
@@ -143,14 +143,26 @@ fn check_mode(
         "write to"
     };
     // WHY: a directory that the user has named, such as /dev/shm, may be one that others need.
-    if let Err(error) = OwnDirectory::open(dir, kind) {
-        let advice = format!(
-            "others may {access} it, and it is not closed to them, because {error}: set \
-             HORUS_SHM_DIR to a directory of its own, such as /dev/shm/robot"
-        );
-        return Finding::fault(check, found, advice);
+    let refusal = OwnDirectory::open(dir, kind).err();
+    let shown = dir.display();
+    match refusal {
+        Some(error @ Refusal::Empty) => {
+            let advice = format!(
+                "others may {access} it, and it is not closed to them, because {error}: chmod 700 \
+                 {shown}, if it is for namespaces alone"
+            );
+            return Finding::fault(check, found, advice);
+        }
+        Some(error) => {
+            let advice = format!(
+                "others may {access} it, and it is not closed to them, because {error}: set \
+                 HORUS_SHM_DIR to a directory of its own, such as /dev/shm/robot"
+            );
+            return Finding::fault(check, found, advice);
+        }
+        None => {}
     }
-    let advice = format!("others may {access} it: chmod 700 {}", dir.display());
+    let advice = format!("others may {access} it: chmod 700 {shown}");
     let fix = Fix::CloseDirectory(dir.to_owned(), kind);
     Finding::fault(check, found, advice).with_fix(fix)
 }
