@@ -75,6 +75,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         return check_file(&file, &order, context);
     }
     context.stop.begin_stream();
+    if file.private {
+        // WHY: a second signal would end the process before it has removed the namespace.
+        context.stop.begin_supervision();
+    }
     Launcher::new(&file, &order, config, arguments.keep, context)?.run()
 }
 

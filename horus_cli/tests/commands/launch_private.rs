@@ -105,3 +105,19 @@ fn a_namespace_that_is_replaced_makes_no_program_late() {
         assert_eq!(left_namespaces(&robot), [""; 0]);
     }
 }
+
+/// Two signals at once come from two supervisors, or from the window of a terminal that is closed.
+#[test]
+fn two_signals_at_the_start_leave_no_private_namespace() {
+    let robot = Robot::new();
+    let text = "{private: true, programs: {a: {command: ['sleep', '1000']}}}";
+    let path = file(&robot, "robot.json5", text);
+    for _ in 0..8 {
+        let stream = robot.stream(&format!("launch {}", path.display()));
+        while left_namespaces(&robot).is_empty() {}
+        stream.signal(libc::SIGINT);
+        stream.signal(libc::SIGTERM);
+        let ran = stream.wait();
+        assert_eq!(left_namespaces(&robot), [""; 0], "{ran:?}");
+    }
+}
