@@ -1,12 +1,15 @@
-//! Recognizes files that the kernel cannot execute: binaries for another processor, and files that
-//! are neither a binary nor a script with `#!`.
+//! Recognizes files that the kernel cannot execute: binaries for another processor or without their
+//! loader, and files that are neither a binary nor a script with `#!`.
 //!
-//! The error of the kernel does not say which of the two it is.
+//! The error of the kernel does not say which of them it is.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::ops::Range;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 
 /// Number of bytes at the beginning of a file that are looked at. The kernel looks at as many.
 const HEAD_BYTES: u64 = 256;
@@ -14,11 +17,51 @@ const HEAD_BYTES: u64 = 256;
 /// The first bytes of a binary.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
+/// The index of the byte that says how many bits addresses have. 2 is 64 bits.
+const ELF_CLASS: usize = 4;
+
 /// The index of the byte that says in which order the bytes of numbers are. 2 is big-endian.
 const ELF_BYTE_ORDER: usize = 5;
 
 /// The bytes of an ELF header that have the number of the machine.
 const ELF_MACHINE: Range<usize> = 18..20;
+
+/// The type of the entry that names the loader, in the table of program headers.
+const PT_INTERP: u64 = 3;
+
+/// Maximum length of the name of a loader, in bytes. The kernel refuses longer ones.
+const LOADER_BYTES_MAX: u64 = 4096;
+
+/// The places of numbers in the header of a binary, and in the entries of its table of program
+/// headers.
+struct ElfLayout {
+    /// The offset of the table in the file.
+    table: Range<usize>,
+    /// The size of an entry of the table, in bytes.
+    entry_bytes: Range<usize>,
+    /// The number of entries.
+    entries: Range<usize>,
+    /// In an entry: the offset of its content in the file.
+    content: Range<usize>,
+    /// In an entry: the length of its content in the file, in bytes.
+    content_bytes: Range<usize>,
+}
+
+const LAYOUT_32: ElfLayout = ElfLayout {
+    table: 28..32,
+    entry_bytes: 42..44,
+    entries: 44..46,
+    content: 4..8,
+    content_bytes: 16..20,
+};
+
+const LAYOUT_64: ElfLayout = ElfLayout {
+    table: 32..40,
+    entry_bytes: 54..56,
+    entries: 56..58,
+    content: 8..16,
+    content_bytes: 32..40,
+};
 
 /// Names of the machines in ELF headers.
 const MACHINES: [(u16, &str); 5] = [
@@ -41,7 +84,7 @@ const REGISTERED_FORMATS: &str = "/proc/sys/fs/binfmt_misc";
 /// The file counts as not registered if registrations cannot be seen, as in many containers.
 pub(super) fn format_fault(path: &Path) -> Option<String> {
     let head = head_of(path)?;
-    let fault = fault_of_head(&head, path)?;
+    let fault = fault_of_head(&head, path).or_else(|| missing_loader_text(&head, path))?;
     (!is_registered(&head, path)).then_some(fault)
 }
 
@@ -71,6 +114,62 @@ fn fault_of_head(head: &[u8], path: &Path) -> Option<String> {
     })
 }
 
+/// Returns a text that says which loader the binary at `path` needs, if that does not exist. The
+/// loader of a dynamically linked binary belongs to its C library, such as glibc or musl.
+fn missing_loader_text(head: &[u8], path: &Path) -> Option<String> {
+    let loader = loader_of(head, path)?;
+    // WHY absolute ones only: the kernel looks for others in a directory that is not known here.
+    (loader.is_absolute() && !loader.exists()).then(|| {
+        format!(
+            "the program {} needs the loader {}, which does not exist: build it for the C library \
+             of this machine",
+            path.display(),
+            loader.display()
+        )
+    })
+}
+
+/// Returns the path of the loader that the binary at `path` names; `None` if it names none, or is
+/// no binary.
+fn loader_of(head: &[u8], path: &Path) -> Option<PathBuf> {
+    if !head.starts_with(ELF_MAGIC) {
+        return None;
+    }
+    let layout = match head.get(ELF_CLASS)? {
+        2 => LAYOUT_64,
+        _ => LAYOUT_32,
+    };
+    let number = |bytes: &[u8], range: Range<usize>| number_in(head, bytes.get(range)?);
+    let table = number(head, layout.table)?;
+    let entry_bytes = number(head, layout.entry_bytes)?;
+    let file = File::open(path).ok()?;
+    for index in 0..number(head, layout.entries)? {
+        let mut entry = vec![0; usize::try_from(entry_bytes).ok()?];
+        let offset = table.checked_add(index * entry_bytes)?;
+        file.read_exact_at(&mut entry, offset).ok()?;
+        if number(&entry, 0..4)? != PT_INTERP {
+            continue;
+        }
+        let length = number(&entry, layout.content_bytes)?.min(LOADER_BYTES_MAX);
+        let mut name = vec![0; usize::try_from(length).ok()?];
+        let offset = number(&entry, layout.content)?;
+        file.read_exact_at(&mut name, offset).ok()?;
+        // The name ends with a NUL.
+        name.truncate(name.iter().position(|byte| *byte == 0)?);
+        return Some(OsString::from_vec(name).into());
+    }
+    None
+}
+
+/// Returns the number in `bytes`, of at most 8 bytes, in the byte order of the ELF header `head`.
+fn number_in(head: &[u8], bytes: &[u8]) -> Option<u64> {
+    let append = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
+    Some(match head.get(ELF_BYTE_ORDER)? {
+        2 => bytes.iter().fold(0, append),
+        _ => bytes.iter().rev().fold(0, append),
+    })
+}
+
 /// Returns the first bytes of the file at `path`; `None` if it cannot be read.
 fn head_of(path: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
@@ -81,11 +180,8 @@ fn head_of(path: &Path) -> Option<Vec<u8>> {
 
 /// Returns the number of the machine in an ELF header.
 fn machine_of(head: &[u8]) -> Option<u16> {
-    let bytes = head.get(ELF_MACHINE)?.try_into().ok()?;
-    Some(match head[ELF_BYTE_ORDER] {
-        2 => u16::from_be_bytes(bytes),
-        _ => u16::from_le_bytes(bytes),
-    })
+    let number = number_in(head, head.get(ELF_MACHINE)?)?;
+    u16::try_from(number).ok()
 }
 
 fn machine_name(machine: u16) -> String {

@@ -30,14 +30,25 @@ fn foreign_elf() -> Vec<u8> {
     bytes
 }
 
+/// Returns this test binary's first bytes, with a loader that does not exist.
+fn elf_without_loader() -> Vec<u8> {
+    let own = fs::read(std::env::current_exe().unwrap()).unwrap();
+    let mut bytes = own[..4096].to_vec();
+    let name = bytes.windows(4).position(|part| part == b"/ld-").unwrap();
+    bytes[name + 1] = b'x';
+    bytes
+}
+
 /// Without this, a shell would execute the bytes as commands, and the launcher would try for ever.
 #[test]
 fn a_program_that_the_system_cannot_execute_is_named_and_not_tried_again() {
     let robot = Robot::new();
     program(&robot, "foreign", &foreign_elf());
+    program(&robot, "musl", &elf_without_loader());
     program(&robot, "plain", b"touch executed\n");
     let table = [
         ("foreign", "is for another processor"),
+        ("musl", "musl needs the loader /lib"),
         (
             "plain",
             "neither a binary for this machine nor a script with #!",
