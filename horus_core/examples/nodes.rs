@@ -42,6 +42,12 @@ horus_core::node! {
     fn enter_safe_state(&mut self) {
         let _ = self.motors.send(CmdVel::new(0.0, 0.0));
     }
+
+    // After Ctrl-C, only this is called.
+    fn shutdown(&mut self) -> NodeResult {
+        self.motors.send(CmdVel::new(0.0, 0.0))?;
+        Ok(())
+    }
 }
 
 fn print_report(report: &Report) -> io::Result<()> {

@@ -1,4 +1,4 @@
-// The node that sends a command in each of its ticks.
+// The node that sends a command in each of its ticks, and the command to halt at the end.
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -22,19 +22,25 @@ class Steering : public horus::Node {
 
     void tick(horus::Context &) override {
         horus::CmdVel command{};
-        const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
-        command.timestamp_ns = static_cast<std::uint64_t>(now.count());
         if (state_.yaw_rate && state_.nearest_m && !state_.is_blind) {
             command.linear = speed_max_m_s * std::min(*state_.nearest_m / free_m, 1.0F);
             command.angular = static_cast<float>(-yaw_gain * *state_.yaw_rate);
         }
+        send(command);
+    }
+    void enter_safe_state() override { send({}); }
+    void shutdown() override { send({}); }
+
+  private:
+    void send(horus::CmdVel command) {
+        const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+        command.timestamp_ns = static_cast<std::uint64_t>(now.count());
         if (!commands_.send(check::sign<float>(command))) {
             throw std::runtime_error("a topic that holds nobody back is full");
         }
         sent_++;
     }
 
-  private:
     const State &state_;
     std::uint64_t &sent_;
     horus::Publisher<horus::CmdVel> commands_{"cmd_vel"};

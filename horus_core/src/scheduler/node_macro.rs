@@ -98,6 +98,11 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 ///     fn enter_safe_state(&mut self) {
 ///         let _ = self.motors.send(CmdVel::new(0.0, 0.0));
 ///     }
+///
+///     fn shutdown(&mut self) -> NodeResult {
+///         self.motors.send(CmdVel::new(0.0, 0.0))?;
+///         Ok(())
+///     }
 /// }
 ///
 /// let mut scheduler = Scheduler::new();

@@ -8,6 +8,12 @@
             if imu is not None:
                 self.send("cmd_vel", horus.CmdVel(linear=0.5))
 
+        def enter_safe_state(self):
+            self.send("cmd_vel", horus.CmdVel())
+
+        def shutdown(self):
+            self.send("cmd_vel", horus.CmdVel())
+
     horus.run(Controller(rate=100, subs={"imu": horus.Imu}, pubs={"cmd_vel": horus.CmdVel}))
 """
 
@@ -188,10 +194,19 @@ class Node:
         """Is called once before the first tick of any node, and again after a restart or swap."""
 
     def shutdown(self) -> object:
-        """Is called after the last tick, and before each restart."""
+        """Is called after the last tick, and before each restart.
+
+        At a regular end of the run, such as Ctrl-C, only this is called, and not
+        `enter_safe_state`: a node that drives something stops it in both.
+        """
 
     def enter_safe_state(self) -> object:
-        """Brings the devices of the node into a state that is safe for people and machine."""
+        """Brings the devices of the node into a state that is safe for people and machine.
+
+        Is called in an emergency stop, by a policy, and at the end of a run that failed. A node
+        without it only stops to tick in an emergency stop, and counts as safe; its last command
+        stays in force.
+        """
 
     def safe_state(self) -> object:
         """Is called once while a tick of the node hangs, by another thread.

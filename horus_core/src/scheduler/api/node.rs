@@ -66,6 +66,11 @@ pub type NodeResult = Result<(), NodeError>;
 ///     fn enter_safe_state(&mut self) {
 ///         let _ = self.motors.send(CmdVel::new(0.0, 0.0));
 ///     }
+///
+///     fn shutdown(&mut self) -> NodeResult {
+///         self.motors.send(CmdVel::new(0.0, 0.0))?;
+///         Ok(())
+///     }
 /// }
 /// ```
 ///
@@ -91,7 +96,9 @@ pub trait Node: Send + Any {
     /// Returns an error if the tick failed. The node's failure policy decides what follows.
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult;
 
-    /// Shuts the node down. Called after the last tick, and also before a restart.
+    /// Shuts the node down. Called after the last tick, and also before a restart. At a regular end
+    /// of the run, such as Ctrl-C, and if a command stops the node, this is called without
+    /// [`Self::enter_safe_state`]: a node that drives something stops it here, too.
     ///
     /// # Errors
     ///
