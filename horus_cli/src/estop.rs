@@ -26,11 +26,15 @@ const STOP_SOURCE: &str = "horus estop";
 /// The commands of `horus estop`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Stop all schedulers: nothing may move until it is released
+    /// Stop the ticks of all nodes, which enter their safe states, until release
     ///
-    /// The stop is kept: it also holds schedulers that start later. The exit code
-    /// is 3 if no scheduler runs in the namespace, 1 if one does not respond, and 4
-    /// if a release with a later time counts instead.
+    /// A node that defines no safe state, such as a closure, only stops to tick, and
+    /// what it has commanded last stays in force. The stop is kept: it also holds
+    /// schedulers that start later. The exit code is 0 if it was sent, is kept, and
+    /// each scheduler has published a status within the last 2 seconds. The command
+    /// does not wait until nodes are safe: see horus node list. The exit code is 3
+    /// if no scheduler runs in the namespace, 1 if one does not respond, and 4 if a
+    /// release with a later time counts instead.
     Engage(ReasonArguments),
     /// Release the emergency stop
     ///

@@ -38,6 +38,9 @@ use crate::topic::error::TopicError;
 /// topic of which any process, including the calling one, has an endpoint. Returns true if the
 /// topic does not exist afterwards.
 ///
+/// Also removes `emergency_stop` while a stop is engaged, which schedulers that start later then do
+/// not know. The commands `horus topic rm` and `horus clean` refuse that.
+///
 /// # Errors
 ///
 /// Returns [`TopicError`] if the name is invalid, or the file cannot be examined or is not a topic

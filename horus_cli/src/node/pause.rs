@@ -9,9 +9,10 @@ use crate::failure::Failure;
 
 /// Pause a node until it is resumed
 ///
-/// Returns when the status of the scheduler shows the pause. Gives up after 5
-/// seconds, or after --timeout, with exit code 124. The exit code is 4 if the
-/// node was stopped.
+/// Only stops the ticks: no safe state is entered, and what the node has set in
+/// motion keeps moving. Returns when the status of the scheduler shows the pause.
+/// Gives up after 5 seconds, or after --timeout, with exit code 124. The exit code
+/// is 4 if the node was stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE

@@ -8,7 +8,7 @@ use super::apply::send_and_wait;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Change the rate of a node
+/// Change the rate of a node, and of all nodes of its chain
 ///
 /// Returns when the status of the scheduler shows the rate. Gives up after 5
 /// seconds, or after --timeout, with exit code 124. The exit code is 4 if the

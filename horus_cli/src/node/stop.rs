@@ -9,8 +9,9 @@ use crate::failure::Failure;
 
 /// End a node after its present tick, for the rest of the run
 ///
-/// Returns when the status of the scheduler shows the end. Gives up after 5
-/// seconds, or after --timeout, with exit code 124.
+/// Calls shutdown of the node, and not enter_safe_state. Returns when the status of
+/// the scheduler shows the end. Gives up after 5 seconds, or after --timeout, with
+/// exit code 124.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE

@@ -139,7 +139,8 @@ horus_status_t horus_namespace_open_group(const char *directory, const char *nam
 horus_status_t horus_namespace_close(horus_namespace_t name_space);
 
 /*
- * Closes the handle, and removes the namespace with all of its topics. This is for tests, which use
+ * Closes the handle, and removes the namespace with all of its topics, also with an engaged
+ * emergency stop, which schedulers that start later then do not know. This is for tests, which use
  * private namespaces. Publishers and subscribers of this process stay usable.
  *
  * Errors: HORUS_E_BUSY if another process uses the namespace: nothing is removed. HORUS_E_SYSTEM if
@@ -154,7 +155,9 @@ horus_status_t horus_namespace_remove(horus_namespace_t name_space);
 horus_status_t horus_namespace_sweep(horus_namespace_t name_space, size_t *out_removed);
 
 /*
- * Removes a topic, even a persistent one.
+ * Removes a topic, even a persistent one; HORUS_OK if there is none. It also removes
+ * `emergency_stop` while a stop is engaged, which schedulers that start later then do not know: the
+ * commands `horus topic rm` and `horus clean` refuse that.
  *
  * Errors: HORUS_E_BUSY while a process has it open, HORUS_E_NAME.
  */

@@ -236,12 +236,14 @@ class Namespace {
         (void)detail::done(horus_namespace_sweep(raw(), &removed), error);
         return removed;
     }
-    /// Removes a topic, even a persistent one; horus::Errc::busy while a process has it open.
+    /// Removes a topic, even a persistent one; horus::Errc::busy while a process has it open. Also
+    /// removes `emergency_stop` while a stop is engaged, which schedulers that start later then do
+    /// not know: the commands `horus topic rm` and `horus clean` refuse that.
     void remove_topic(Name topic, std::error_code &error) noexcept {
         (void)detail::done(horus_topic_remove(raw(), topic.c_str()), error);
     }
-    /// Removes the namespace with all of its topics, for tests; horus::Errc::busy if another
-    /// process uses it.
+    /// Removes the namespace with all of its topics, also with an engaged emergency stop, for
+    /// tests; horus::Errc::busy if another process uses it.
     void remove(std::error_code &error) && noexcept {
         (void)detail::done(horus_namespace_remove(handle_.release()), error);
     }

@@ -312,6 +312,8 @@ impl Namespace {
     /// only for themselves.
     ///
     /// Handles that this process has open continue to work, but their files no longer have names.
+    /// An emergency stop that is engaged is removed, too: schedulers that start later do not know
+    /// it. The command `horus namespace rm` refuses that.
     ///
     /// # Errors
     ///
