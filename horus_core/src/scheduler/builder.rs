@@ -354,6 +354,10 @@ impl<'a> NodeBuilder<'a> {
     /// tick, because no method of the node itself can be called during the tick. `enter` can, for
     /// instance, send a stop command with its own publisher.
     ///
+    /// `enter` must return within some milliseconds. Until it returns, the supervisor watches no
+    /// other node, and applies neither emergency stops nor commands nor signals. For longer work,
+    /// use [`Self::safe_state_on_other_thread`].
+    ///
     /// [`Self::build`] returns an error if the node has neither a rate, a budget nor a watchdog.
     pub fn safe_state(mut self, enter: impl FnMut() + Send + 'static) -> Self {
         self.safe_state = Some(SafeStateCallback::OnSupervisor(Box::new(enter)));

@@ -271,9 +271,9 @@ impl Scheduler {
     /// has their number. In any case, all events are also recorded in the [`black_box`].
     ///
     /// A callback must return soon. Until it returns, the supervisor watches no node, and applies
-    /// neither commands nor emergency stops. If a thread records hundreds of events meanwhile,
-    /// the callback does not get the first ones of them; an event
-    /// [`FAILED`](crate::message::NodeEvent::FAILED) without a node has their number. If the
+    /// neither commands nor emergency stops nor signals ([`Self::stop_on_signals`]). If a thread
+    /// records hundreds of events meanwhile, the callback does not get the first ones of them; an
+    /// event [`FAILED`](crate::message::NodeEvent::FAILED) without a node has their number. If the
     /// callback panics, it is dropped, and later events are reported as by default.
     pub fn on_event(&mut self, report: impl FnMut(&NodeEvent) + Send + 'static) {
         self.on_event = Some(Box::new(report));

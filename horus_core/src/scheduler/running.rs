@@ -289,8 +289,11 @@ impl Running {
         after
     }
 
-    /// Runs the nodes until `time` has passed, or until a node, a [`Handle`], a command or a signal
-    /// stops the run. If `time` is zero, applies commands and runs no tick.
+    /// Runs the nodes of this thread until `time` has passed, or until a node, a [`Handle`], a
+    /// command or a signal stops the run. If `time` is zero, applies commands and runs no tick.
+    ///
+    /// Does not end the run, unlike [`Scheduler::run_for`]: nodes with threads of the scheduler
+    /// also tick after this call, until [`Self::finish`], a stop or the drop of this value.
     ///
     /// The due times of the nodes of the main thread follow from the first call, which begins with
     /// a tick. Between two calls, they go on: if some have passed, the call begins with a tick that

@@ -40,9 +40,14 @@ class Node {
     virtual void tick(Context &context) = 0;
     /// Is called before the first tick, and again after a restart.
     virtual void init(Context &) {}
-    /// Is called after the last tick.
+    /// Is called after the last tick, and before each restart. At a regular end, such as Ctrl-C,
+    /// only this is called, and not enter_safe_state: a node that drives something stops it in
+    /// both.
     virtual void shutdown() {}
-    /// Brings the devices of the node into a state that is safe for people and machine.
+    /// Brings the devices of the node into a state that is safe for people and machine. Is called
+    /// in an emergency stop, by a policy, and at the end of a run that failed. A node without it,
+    /// such as a lambda, only stops to tick in an emergency stop, and counts as safe; its last
+    /// command stays in force.
     virtual void enter_safe_state() {}
     /// Returns true if the safe state has been reached. Is called after enter_safe_state until it
     /// does; until then, the node does not count as safe.
@@ -60,11 +65,19 @@ class Node {
 
 HORUS_VARIANT_END
 
+/// The reaction to a tick that is late, too long or too early, or misses a checkpoint.
 enum class MissPolicy : std::int32_t {
+    /// The miss is counted and reported.
     warn = HORUS_MISS_WARN,
+    /// The next tick is skipped.
     skip = HORUS_MISS_SKIP,
+    /// The node enters its safe state, and leaves it after ten ticks in a row without a miss. It
+    /// ticks meanwhile: a tick that sends a command ends the safe state, see
+    /// Context::in_safe_state.
     safe_mode = HORUS_MISS_SAFE_MODE,
+    /// Misses in steps: warning, half the rate, isolation in the safe state, end of the run.
     graduated = HORUS_MISS_GRADUATED,
+    /// The run ends, with every node in its safe state.
     stop = HORUS_MISS_STOP,
 };
 
@@ -76,8 +89,9 @@ struct FailurePolicy {
 
     /// Stops the whole scheduler.
     static constexpr FailurePolicy fatal() noexcept { return {HORUS_FAILURE_FATAL, 0, {}}; }
-    /// Shuts the node down and initialises it again after a pause, which doubles each time. After
-    /// more than `max` failures in a row, the run ends.
+    /// Shuts the node down and initialises it again after a pause, which doubles each time, up to a
+    /// minute; a longer `backoff` counts as a minute. After more than `max` failures in a row, the
+    /// run ends. Failures more than a minute apart are not in a row.
     static constexpr FailurePolicy restart(std::uint32_t max,
                                            std::chrono::nanoseconds backoff) noexcept {
         return {HORUS_FAILURE_RESTART, max, backoff};

@@ -78,7 +78,10 @@ class NodeBuilder {
     }
     /// Calls `enter` once for each tick of the node that hangs, from another thread. It can, for
     /// instance, send a stop command by a publisher of its own. It must not call the node, because
-    /// the tick is running. The node needs a rate, a budget or a watchdog.
+    /// the tick is running, and must return within some milliseconds: until then, no other node is
+    /// watched, and no emergency stop, command or signal is applied. Start a thread for longer
+    /// work; the event SAFE_STATE_ENTERED then only means that `enter` has returned. The node needs
+    /// a rate, a budget or a watchdog.
     NodeBuilder &safe_state(std::function<void()> enter) {
         return safe_state_ = std::move(enter), *this;
     }

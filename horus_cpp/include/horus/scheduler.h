@@ -6,9 +6,13 @@
  *           the other calls on a scheduler is executed at a time; a second one returns
  *           HORUS_E_BUSY, in optimised builds too, and so does any of them in a callback of that
  *           scheduler, also within a callback of another scheduler that this callback runs.
- * Callbacks are called from threads of the library. Those of nodes that have neither a rate nor a
- *           topic, and every `init`, are called from the thread that runs the scheduler. The calls
- *           of one node never overlap, except `safe_state`. They must return, and must not leave by
+ * Callbacks `tick` of a node with a rate, a topic or `is_compute` is called from threads of the
+ *           library, of another node from the thread that runs the scheduler. The first `init` of
+ *           each node comes from the thread that starts the run, the last `shutdown` from the one
+ *           that ends it. The thread of the ticks makes these calls in a restart, and calls
+ *           `shutdown` after horus_scheduler_stop_node. `enter_safe_state` may come from any of
+ *           these threads, during the start also from one of its own. The calls of one
+ *           node never overlap, except `safe_state`. They must return, and must not leave by
  *           longjmp, pthread_exit or a C++ exception (scheduler.hpp catches exceptions).
  *           pthread_cancel of a thread takes effect when the thread has left the library's calls,
  *           and never for threads that the library has started.
@@ -87,9 +91,16 @@ typedef struct horus_node {
     int32_t (*tick)(void *user, horus_context_t *context);
     /* Called before the first tick, and again after a restart. */
     int32_t (*init)(void *user, horus_context_t *context);
-    /* Called after the last tick, and before each restart. A failure is reported, and has no other effect. */
+    /* Called after the last tick, and before each restart. A failure is reported, and has no other
+     * effect. At a regular end, such as a signal or horus_context_stop, and after
+     * horus_scheduler_stop_node, this is called without enter_safe_state: a node that drives
+     * something stops it in both. */
     int32_t (*shutdown)(void *user, horus_context_t *context);
-    /* Brings the devices of the node into a state that is safe for people and machine. */
+    /* Brings the devices of the node into a state that is safe for people and machine. Called in an
+     * emergency stop, by a policy, and at the end of a run that failed. A node without it only
+     * stops to tick in an emergency stop, and counts as safe; its last command stays in force.
+     * After a result other than 0, the node does not count as safe until it enters its safe state
+     * again. */
     int32_t (*enter_safe_state)(void *user, horus_context_t *context);
     /* Returns 1 if the safe state has been reached, else 0. Called right after enter_safe_state,
      * and then before each tick and at least every 20 ms until it returns 1, which is recorded in
@@ -101,8 +112,11 @@ typedef struct horus_node {
     /*
      * Brings the devices of the node into a safe state while a tick hangs. It is called once per
      * hang, from another thread, concurrently with the tick: when a tick takes longer than the
-     * watchdog allows, or is still running after the run has ended. The context can only set an
-     * error. The node needs a rate, a budget or a watchdog; otherwise the error is HORUS_E_NODE.
+     * watchdog allows, or is still running after the run has ended. It must return within some
+     * milliseconds: until then, no other node is watched, and no emergency stop, command or signal
+     * is applied. Start a thread for longer work; the event SAFE_STATE_ENTERED then only means that
+     * the callback has returned. The context can only set an error. The node needs a rate, a budget
+     * or a watchdog; otherwise the error is HORUS_E_NODE.
      */
     int32_t (*safe_state)(void *user, horus_context_t *context);
     /* Frees `user`. It is the last call for the node, from any thread. It is not called if
@@ -117,7 +131,9 @@ typedef struct horus_node {
 enum {
     HORUS_MISS_WARN = 1,      /* the miss is counted and reported: the default */
     HORUS_MISS_SKIP = 2,      /* the next tick is skipped */
-    HORUS_MISS_SAFE_MODE = 3, /* the node enters its safe state until it is on time for a while */
+    HORUS_MISS_SAFE_MODE = 3, /* the node enters its safe state, and leaves it after ten ticks in a
+                                 row without a miss. It ticks meanwhile: a tick that sends a command
+                                 ends the safe state, see horus_context_in_safe_state */
     HORUS_MISS_GRADUATED = 4, /* misses in steps: warning, half rate, isolation, end of the run */
     HORUS_MISS_STOP = 5       /* the run ends, with every node in its safe state */
 };
@@ -126,8 +142,10 @@ enum {
     /* The run ends, with every node in its safe state: the default. A node with a thread enters it
      * after its present tick, or within 20 ms; the others when their thread calls the scheduler. */
     HORUS_FAILURE_FATAL = 1,
-    HORUS_FAILURE_RESTART = 2, /* shutdown and init after `pause_ns`, which doubles each time; the
-                                  run ends after more than `failures_max` failures in a row */
+    HORUS_FAILURE_RESTART = 2, /* shutdown and init after `pause_ns`, which doubles each time, up to
+                                  a minute (a longer one counts as a minute); the run ends after
+                                  more than `failures_max` failures in a row. Failures more than a
+                                  minute apart are not in a row */
     HORUS_FAILURE_SKIP = 3,    /* the tick is lost; after more than `failures_max` failures in a row
                                   the node does not tick for `pause_ns` */
     HORUS_FAILURE_IGNORE = 4   /* the failure is counted and reported */
@@ -143,7 +161,8 @@ enum {
 typedef struct horus_node_options {
     uint32_t struct_bytes;
     int32_t order;          /* nodes on one thread: smaller ones tick first */
-    double rate_hz;         /* rate on a thread of its own; implies budget and deadline */
+    double rate_hz;         /* rate on a thread of its own, from 0.000001 to 1,000,000, as all rates
+                               are; implies budget and deadline */
     double at_most_hz;      /* the highest rate of a node that topics wake */
     uint64_t budget_ns;     /* the longest duration of a tick; 0: 80 % of the period, or the time
                                of deadline_ns or watchdog_ns if that is shorter */
@@ -201,14 +220,17 @@ typedef struct horus_event {
 typedef struct horus_scheduler_options {
     uint32_t struct_bytes;
     uint32_t compute_threads;     /* for compute nodes; 0: one less than there are CPUs */
-    const char *name;             /* its name for other processes; null: the program's name */
+    const char *name;             /* its name for other processes, cut after 64 bytes; null: the
+                                     program's name */
     horus_namespace_t name_space; /* the namespace in which other processes see the scheduler */
     double main_rate_hz;          /* the rate of nodes without a rate of their own; 0: 100 */
     int32_t stop_on_signals;      /* HORUS_YES: SIGINT, SIGTERM and SIGHUP stop the run */
     int32_t use_kernel_clock;     /* HORUS_YES: use the kernel's clock, not the CPU's counter */
-    /* Called for each event, from another thread, some ms after it. If null, warnings and errors
-     * are logged if the process has opened its log, and printed to stderr otherwise. It gets
-     * `on_event_user`, which must exist until horus_scheduler_close has returned HORUS_OK. */
+    /* Called for each event by the thread that watches the nodes, some ms after it. It must return
+     * soon: until then, no emergency stop, command or signal is applied, and no node is found that
+     * hangs. Hand slow work to a thread of your own. If null, warnings and errors are logged if the
+     * process has opened its log, and printed to stderr otherwise. It gets `on_event_user`, which
+     * must exist until horus_scheduler_close has returned HORUS_OK. */
     void (*on_event)(void *user, const horus_event_t *event);
     void *on_event_user;
 } horus_scheduler_options_t;
@@ -275,7 +297,8 @@ horus_status_t horus_scheduler_open(const horus_scheduler_options_t *options,
 /*
  * Stops the scheduler, shuts its nodes down in reverse order and closes the handle. Blocks until
  * calls with the handle have returned and nodes have left their ticks. After 0.8 s it no longer
- * waits for nodes with a thread of their own: they are left behind. No call of `on_event` begins
+ * waits for the ticks of nodes with a thread of their own: they are left behind. It waits without a
+ * limit for each `init`, `shutdown`, `enter_safe_state` and `destroy`. No call of `on_event` begins
  * after this call.
  *
  * Outcomes: HORUS_TIMEOUT if a call of `on_event` has not returned after a second. The handle is
@@ -299,7 +322,8 @@ horus_status_t horus_scheduler_add_node(horus_scheduler_t scheduler, const char 
                                         const horus_node_t *node);
 
 /*
- * Initialises the nodes, in order, and starts their threads. The calls below do this automatically.
+ * Initialises the nodes, in order, and starts their threads. Blocks until each `init` has returned.
+ * The calls below do this automatically.
  *
  * This call and those below return HORUS_E_FAILED if a node failed or was late and its policy has
  * ended the run: the text names the node and the reason. A program that exits with an error status
@@ -316,16 +340,19 @@ horus_status_t horus_scheduler_add_node(horus_scheduler_t scheduler, const char 
 horus_status_t horus_scheduler_start(horus_scheduler_t scheduler);
 
 /*
- * Ticks every node that has neither a rate nor a topic once, on this thread. Blocks only while the
- * nodes do, and at the end of a run that failed; takes some 15 ns, and 40 ns for each node.
+ * Ticks every node that has neither a rate, a topic nor `is_compute` once, on this thread. Blocks
+ * only while the nodes do, and at the end of a run that failed; takes some 15 ns, and 40 ns for
+ * each node.
  *
  * Outcomes: HORUS_STOPPED if the run is to stop: no node was ticked. Errors: HORUS_E_FAILED.
  */
 horus_status_t horus_scheduler_tick_once(horus_scheduler_t scheduler);
 
 /*
- * Runs the scheduler for `time_ns`; if it is negative, until the run is stopped. It can be called
- * again. Blocks.
+ * Ticks the nodes of this thread for `time_ns`, and returns; if it is negative, until the run is
+ * stopped. It can be called again. The run goes on: nodes with threads of the library tick also
+ * after the call, until horus_scheduler_finish, _stop or _close (`run_for` in Python ends the run).
+ * Blocks.
  *
  * Outcomes: HORUS_STOPPED if the run is to stop. Errors: HORUS_E_FAILED.
  */
@@ -334,14 +361,15 @@ horus_status_t horus_scheduler_run_for(horus_scheduler_t scheduler, int64_t time
 /*
  * Runs until it is stopped, then acts like horus_scheduler_finish. Blocks.
  *
- * Errors: HORUS_E_FAILED if a node failed and ended the run. The run has ended then, and
- * horus_scheduler_report returns its report.
+ * Errors: HORUS_E_NODE without nodes; HORUS_E_FAILED if a node failed and ended the run. The run
+ * has ended then, and horus_scheduler_report returns its report.
  */
 horus_status_t horus_scheduler_run(horus_scheduler_t scheduler);
 
 /*
- * Stops the run and shuts all nodes down, in reverse order. Blocks for at most a second, unless a
- * node on this thread hangs.
+ * Stops the run and shuts all nodes down, in reverse order. Blocks for at most a second, unless an
+ * `init`, `shutdown`, `enter_safe_state` or `destroy` of any node, or a tick on this thread, does
+ * not return.
  *
  * Errors: HORUS_E_STATE unless the scheduler runs; HORUS_E_FAILED as for horus_scheduler_run.
  */
@@ -360,19 +388,20 @@ horus_status_t horus_scheduler_is_running(horus_scheduler_t scheduler);
 horus_status_t horus_scheduler_stop(horus_scheduler_t scheduler);
 
 /*
- * Stops the ticks of the node until it is resumed; its state is kept. Commands are stored and
- * applied before the next tick of the node; no call waits for it. Errors, here and below:
- * HORUS_E_NODE.
+ * Stops the ticks of the node until it is resumed; its state is kept. No callback of it is called,
+ * so what it has set in motion keeps moving. Commands are stored and applied before the next tick
+ * of the node; no call waits for it. Errors, here and below: HORUS_E_NODE.
  */
 horus_status_t horus_scheduler_pause(horus_scheduler_t scheduler, const char *node);
 
 /* Lets a paused node tick again. */
 horus_status_t horus_scheduler_resume(horus_scheduler_t scheduler, const char *node);
 
-/* Shuts the node down for the rest of the run. */
+/* Shuts the node down for the rest of the run: calls `shutdown`, and not `enter_safe_state`. */
 horus_status_t horus_scheduler_stop_node(horus_scheduler_t scheduler, const char *node);
 
-/* Changes the rate of a node that has one; its budget and deadline change with it. */
+/* Changes the rate of a node that has one, and of all nodes of its chain. Budget and deadline
+ * follow, unless they were set; HORUS_E_NODE if these do not fit. */
 horus_status_t horus_scheduler_set_rate(horus_scheduler_t scheduler, const char *node,
                                         double rate_hz);
 

@@ -31,10 +31,12 @@ struct SchedulerOptions {
     bool stop_on_signals = false;
     bool use_kernel_clock = false;
     horus_namespace_t name_space{};
-    /// Is called for each event, from another thread, some milliseconds after it. If empty,
-    /// warnings and errors are logged if the process has opened its log, and printed to stderr
-    /// otherwise. Exceptions that it throws are ignored. The destructor of the scheduler waits for
-    /// a call for about a second, and frees the function unless the call hangs.
+    /// Is called for each event by the thread that watches the nodes, some milliseconds after it.
+    /// It must return soon: until then, no emergency stop, command or signal is applied, and no
+    /// node is found that hangs. Hand slow work to a thread of your own. If empty, warnings and
+    /// errors are logged if the process has opened its log, and printed to stderr otherwise.
+    /// Exceptions that it throws are ignored. The destructor of the scheduler waits for a call for
+    /// about a second, and frees the function unless the call hangs.
     std::function<void(const Event &)> on_event{};
 };
 
@@ -68,16 +70,20 @@ class Scheduler {
     /// Starts the definition of a node with this name: add its settings, then call `build`.
     NodeBuilder node(std::string name) { return NodeBuilder(raw_, std::move(name)); }
 
-    /// Ticks every node without a rate and a topic once, here. Returns false if the run is to stop.
+    /// Ticks every node that has neither a rate, a topic nor `compute` once, here. Returns false if
+    /// the run is to stop.
     bool tick_once(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_tick_once(raw_), error);
     }
-    /// Initialises the nodes and starts their threads. Returns false if the run is to stop.
+    /// Initialises the nodes and starts their threads. Blocks until each `init` has returned.
+    /// Returns false if the run is to stop.
     bool start(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_start(raw_), error);
     }
-    /// Runs the scheduler for this time: not at all if it is negative, until the run is stopped if
-    /// it is horus::forever. Returns false if the run is to stop.
+    /// Ticks the nodes of this thread for this time, and returns: at once if it is negative, when
+    /// the run is stopped if it is horus::forever. The run goes on: nodes with threads of the
+    /// library tick also after the call, until `finish`, `stop` or the destructor. (`run_for` in
+    /// Python ends the run.) Returns false if the run is to stop.
     bool run_for(std::chrono::nanoseconds time, std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run_for(raw_, detail::timeout_ns(time)), error);
     }
@@ -86,7 +92,8 @@ class Scheduler {
     bool run(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run(raw_), error);
     }
-    /// Stops the run and shuts all nodes down. Returns the same as `run`.
+    /// Stops the run and shuts all nodes down. Blocks for at most a second, unless a call of a node
+    /// other than a tick, or a tick on this thread, does not return. Returns the same as `run`.
     bool finish(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_finish(raw_), error);
     }
@@ -102,16 +109,20 @@ class Scheduler {
     bool is_running() const noexcept { return horus_scheduler_is_running(raw_) == 1; }
     /// From any thread: stops the run.
     void stop() const noexcept { horus_scheduler_stop(raw_); }
-    /// From any thread, as the functions below: stops the ticks of the node until `resume`.
+    /// From any thread, as the functions below: stops the ticks of the node until `resume`. What it
+    /// has set in motion keeps moving.
     bool pause(const char *node, std::error_code &error) const noexcept {
         return detail::done(horus_scheduler_pause(raw_, node), error);
     }
     bool resume(const char *node, std::error_code &error) const noexcept {
         return detail::done(horus_scheduler_resume(raw_, node), error);
     }
+    /// Calls `shutdown` of the node, and not `enter_safe_state`; it ticks no more in this run.
     bool stop_node(const char *node, std::error_code &error) const noexcept {
         return detail::done(horus_scheduler_stop_node(raw_, node), error);
     }
+    /// Changes the rate of the node, and of all nodes of its chain. Budget and deadline follow,
+    /// unless they were set; horus::Errc::node if these do not fit.
     bool set_rate(const char *node, Rate rate, std::error_code &error) const noexcept {
         return detail::done(horus_scheduler_set_rate(raw_, node, rate.hz), error);
     }

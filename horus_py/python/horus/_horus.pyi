@@ -136,7 +136,7 @@ class Namespace:
     @property
     def name(self) -> str: ...
     def remove(self) -> None:
-        """Removes its files. Raises an error while a process uses one of its topics."""
+        """Removes its files, also an engaged emergency stop. Raises an error while it is used."""
 
 @final
 class Publisher(Generic[_M]):
@@ -532,15 +532,14 @@ class Scheduler:
     def start(self) -> None:
         """Initialises the nodes and starts their threads. Raises `NodeFailedError` if that fails."""
     def tick_once(self) -> bool:
-        """Ticks every node that has neither a rate nor a topic once, on this thread. Returns False if
-        the run should stop. Raises the same errors as `run`."""
+        """Ticks this thread's nodes once. Returns False if the run should stop. Errors: as `run`."""
     def run(self, *, check: bool = True) -> Report:
         """Runs until a node, a handle, a command or a signal stops it.
 
         Raises `NodeFailedError` if a node failed and ended the run, unless `check` is false.
         """
     def run_for(self, duration: float, *, check: bool = True) -> Report:
-        """Runs for at most `duration` seconds. Raises the same errors as `run`."""
+        """Runs for at most `duration` seconds, and ends the run. Raises the errors of `run`."""
     def finish(self, *, check: bool = True) -> Report:
         """Stops the run, shuts all nodes down in reverse order, and returns the report."""
     def simulate(
@@ -561,13 +560,13 @@ class Handle:
     def metrics(self, node: str) -> Metrics:
         """Returns the metrics of the node up to now."""
     def pause(self, node: str) -> None:
-        """Stops the ticks of the node until `resume`."""
+        """Stops the ticks of the node until `resume`. What it has set in motion keeps moving."""
     def resume(self, node: str) -> None:
         """Lets a paused node tick again."""
     def stop_node(self, node: str) -> None:
-        """Shuts the node down, for the rest of the run."""
+        """Shuts the node down, for the rest of the run, without `enter_safe_state`."""
     def set_rate(self, node: str, rate: float) -> None:
-        """Changes the rate of the node, in hertz, from its next due time on."""
+        """Changes the rate of the node and of its chain, in hertz, from the next due time on."""
     def swap(self, node: str, replacement: Node) -> Swap:
         """Replaces the node by another one between two ticks.
 
@@ -700,13 +699,13 @@ class RemoteScheduler:
     def info(self) -> SchedulerInfo:
         """Returns information about the scheduler."""
     def pause(self, node: str) -> None:
-        """Stops the ticks of a node until it is resumed; of all nodes, if the name is empty."""
+        """Stops the ticks of a node (`""`: of all). What it has set in motion keeps moving."""
     def resume(self, node: str) -> None:
         """Lets a paused node tick again."""
     def stop_node(self, node: str) -> None:
-        """Shuts a node down after its current tick."""
+        """Shuts a node down after its current tick, without `enter_safe_state`."""
     def set_rate(self, node: str, rate: float) -> None:
-        """Changes the rate of a node, in hertz."""
+        """Changes the rate of a node and of its chain, in hertz."""
     def stop(self) -> None:
         """Shuts all nodes down, and ends the run of the scheduler."""
 
@@ -773,7 +772,8 @@ def introspect(name: str, namespace: Namespace | None = None) -> TopicInfo:
     """Returns a topic and its current counters. Only reads: no process is disturbed."""
 
 def remove_topic(name: str, namespace: Namespace | None = None) -> bool:
-    """Removes a topic, even a persistent one. Returns True if it is gone, False if it is in use."""
+    """Removes a topic, even a persistent one. Returns False if it is in use. Also removes an engaged
+    `emergency_stop`, which later schedulers then do not know: `horus topic rm` refuses that."""
 
 def sweep(namespace: Namespace | None = None) -> SweepReport:
     """Removes the topics of a namespace whose processes have all died, never one in use."""

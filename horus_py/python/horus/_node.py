@@ -76,7 +76,8 @@ class _Skip(NamedTuple):
 def Restart(max: int = 3, backoff: float = 0.1) -> _Restart:
     """Returns the policy that initialises a failed node again after `backoff` seconds.
 
-    The pause doubles each time. After `max` consecutive restarts, one more failure is fatal.
+    The pause doubles each time, up to a minute; a longer `backoff` counts as a minute. After `max`
+    consecutive restarts, one more failure is fatal.
     """
     return _Restart("restart", max, backoff)
 

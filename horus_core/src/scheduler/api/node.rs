@@ -109,13 +109,19 @@ pub trait Node: Send + Any {
     }
 
     /// Brings the things that the node controls into a state that does no harm, for instance stops
-    /// the motors. The scheduler does not call this again before the node has left its safe state,
-    /// with one exception: if the node has ticked in its safe state
+    /// the motors. By default, does nothing: in an emergency stop, a node without this method, such
+    /// as a closure, only stops to tick, and counts as safe. Its last command stays in force.
+    ///
+    /// Called in an emergency stop, by a [`MissPolicy`](crate::scheduler::MissPolicy), and at the
+    /// end of a run that failed; not at a regular end, see [`Self::shutdown`]. The scheduler does
+    /// not call this again before the node has left its safe state, with one exception: if the node
+    /// has ticked in its safe state
     /// ([`MissPolicy::SafeMode`](crate::scheduler::MissPolicy::SafeMode)), an emergency stop or the
     /// end of a failed run calls this again after the last tick.
     ///
-    /// The thread that runs the node's ticks calls this, between two ticks or after the last one.
-    /// If a failure of another node ends the run, it does so after the present tick, or within 20
+    /// Between two ticks, the thread that runs the node's ticks calls this; during the start, a
+    /// thread of its own may; at the end of the run, the thread that ends it. If a failure of
+    /// another node ends the run, the node's thread calls this after the present tick, or within 20
     /// ms; for a node of the main thread, when that thread calls the scheduler again.
     fn enter_safe_state(&mut self) {}
 

@@ -41,13 +41,14 @@ pub enum FailurePolicy {
         /// Number of restarts in a row that are allowed; one more failure stops the scheduler. The
         /// count starts again after a minute without a failure.
         max: u32,
-        /// The pause before the first restart. It doubles before each further restart.
+        /// The pause before the first restart. It doubles before each further restart, up to a
+        /// minute; a longer `backoff` counts as a minute.
         backoff: Duration,
     },
     /// The node continues with its next tick, unless too many ticks in a row fail.
     Skip {
         /// Number of failures in a row that are tolerated. After one more failure, the node does
-        /// not tick for `cooldown`.
+        /// not tick for `cooldown`. The count starts again after a minute without a failure.
         max: u32,
         /// The time for which the node does not tick after too many failures.
         cooldown: Duration,

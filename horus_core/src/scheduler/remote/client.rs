@@ -115,11 +115,12 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
     Ok(all)
 }
 
-/// Returns the last events of a scheduler, oldest first, even if it has ended or was killed. At
-/// least the last 64 events of each of its threads are kept if it has at most 192 threads that
-/// record events. With more, four or more threads share the room for 224 events. Events of earlier
-/// schedulers of the same name are included if they have not been overwritten. The field
-/// `process_id` and the event `SCHEDULER_STARTED` show to which scheduler an event belongs.
+/// Returns the last events of a scheduler, oldest first, even if it has ended or was killed. The
+/// last 224 events of each thread are kept. The threads of the compute pool share that number, as
+/// do the nodes on the threads of a group of actors; beyond 64, threads share it with others.
+/// Events of earlier schedulers of the same name are included if they have not been overwritten.
+/// The field `process_id` and the event `SCHEDULER_STARTED` show to which scheduler an event
+/// belongs.
 ///
 /// Only reads: does not block, and delays no process. Costs about a microsecond for each event;
 /// there are at most 14 336.
@@ -332,7 +333,8 @@ impl RemoteScheduler {
         Ok(inspect_scheduler(&self.topics)?)
     }
 
-    /// Pauses a node: it does not tick until [`Self::resume`] is called for it.
+    /// Pauses a node: it does not tick until [`Self::resume`] is called for it. No method of the
+    /// node is called, so things that it has set in motion keep moving.
     ///
     /// # Errors
     ///
@@ -354,8 +356,8 @@ impl RemoteScheduler {
         )
     }
 
-    /// Shuts a node down after its present tick. It does not run again until the scheduler is
-    /// restarted.
+    /// Shuts a node down after its present tick: calls its `shutdown`, and not `enter_safe_state`.
+    /// It does not run again until the scheduler is restarted.
     ///
     /// # Errors
     ///
@@ -364,7 +366,9 @@ impl RemoteScheduler {
         self.send_command(node, NodeCommand::new(NodeCommand::STOP, Text::new(node)?))
     }
 
-    /// Sets the rate at which a node ticks.
+    /// Sets the rate at which a node ticks, and that of all nodes of its chain. Budget and deadline
+    /// change in proportion, unless the builder has set them; if these do not fit the new rate, the
+    /// scheduler refuses the command.
     ///
     /// # Errors
     ///

@@ -37,8 +37,9 @@ const TOPIC_LANES: usize = 64;
 /// Number of lanes of a black box, the topic with a scheduler's events. It is the largest number
 /// that a topic can have.
 pub(crate) const BLACK_BOX_LANES: usize = TOPIC_LANES;
-/// Number of slots in a lane of the black box. Up to 192 threads, at most three threads share a
-/// lane, and there is room for more than 64 events of each thread.
+/// Number of slots in a lane of the black box. The threads of the lane share them, so one that
+/// records many events overwrites those of the others. Up to 192 threads, at most three threads
+/// share a lane.
 const BLACK_BOX_LANE_SLOTS: u64 = 256;
 /// Number of the last events of a lane that a reader gets if it opens the black box later. An
 /// eighth of the lane's slots is kept free for the publisher.

@@ -137,7 +137,8 @@ impl Handle {
         self.change_mode(node, NodeMode::Run)
     }
 
-    /// Shuts the node down for the rest of the run. It cannot be restarted.
+    /// Shuts the node down for the rest of the run: calls its `shutdown`, and not
+    /// `enter_safe_state`. It cannot be restarted.
     ///
     /// # Errors
     ///
