@@ -1,4 +1,4 @@
-//! Commands that are separate programs: `horus foxglove` executes `horus-foxglove`.
+//! Commands that are separate programs: `horus calibrate` executes `horus-calibrate`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,11 +13,6 @@ use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::nearest;
-
-/// The commands whose programs are built from separate packages of this repository. For each one:
-/// the word that the user types, and the name of the package.
-const KNOWN_PROGRAMS: [(&str, &str); 2] =
-    [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
 
 /// Replaces this process by the external program for the command `words`. Returns only if that
 /// fails.
@@ -82,12 +77,6 @@ fn program_files(program: &OsStr) -> Vec<PathBuf> {
 
 /// Returns the failure for a command `word` that does not exist.
 fn unknown_command(word: &str) -> Failure {
-    if let Some((_, package)) = KNOWN_PROGRAMS.iter().find(|(known, _)| *known == word) {
-        return Failure::usage(format_args!(
-            "'{word}' is a program of its own, horus-{word}, and it is neither beside this one nor \
-             in PATH. To build it: cargo build --release -p {package}"
-        ));
-    }
     let commands: Vec<String> = Cli::command()
         .get_subcommands()
         .filter(|command| !command.is_hide_set())

@@ -68,7 +68,7 @@ fn wrong_names_are_answered_with_near_ones() {
     assert!(!ran.stderr.contains("__"), "{}", ran.stderr);
     robot
         .run("bridge zenoh")
-        .failed(2, &["cargo build --release -p horus_bridge"]);
+        .failed(2, &["no command 'bridge', and no program horus-bridge."]);
     let help = robot.answer("help topic echo");
     assert_eq!(help, robot.answer("topic echo --help"));
     assert_eq!(robot.answer("help"), robot.answer("--help"));
