@@ -50,11 +50,12 @@ fn open_log(
     }
 }
 
-/// Returns the number of the least important level that is logged; 0 if nothing is.
+/// Returns the number of the least important level that is logged, and 0 if nothing is; `None` if
+/// the variable `HORUS_LOG` does not decide that, because it has no valid part.
 #[pyfunction]
 #[pyo3(name = "_log_max_level")]
-fn log_max_level() -> u8 {
-    log::max_level() as u8
+fn log_max_level() -> Option<u8> {
+    LogSettings::are_lines_selected_by_variable().then(|| log::max_level() as u8)
 }
 
 /// Returns true if lines of this level, node and logger are logged.

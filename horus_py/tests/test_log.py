@@ -55,6 +55,17 @@ logging.debug("detail")
     assert [text for *_, text in lines(namespace)] == ["detail"]
 
 
+def test_an_invalid_variable_leaves_the_level_to_the_program(python, namespace, monkeypatch):
+    monkeypatch.setenv("HORUS_LOG", "inof, nav=loud")
+    python("""
+import logging, horus
+horus.log_to_topic(stderr=False)
+logging.debug("detail")
+logging.info("in")
+""")
+    assert [text for *_, text in lines(namespace)] == ["in"]
+
+
 def test_the_environment_selects_lines_and_stderr_gets_them(python, namespace, monkeypatch):
     monkeypatch.setenv("HORUS_LOG", "warn,nav=debug")
     script = """

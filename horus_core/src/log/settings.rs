@@ -119,6 +119,16 @@ impl LogSettings {
         Ok(())
     }
 
+    /// Returns true if `HORUS_LOG` has a valid part, so that the variable selects the lines, and
+    /// not the program. For the language bindings.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn are_lines_selected_by_variable() -> bool {
+        let text = env::var_os(FILTER_VARIABLE).unwrap_or_default();
+        let (filter, _) = LogFilter::parse_leniently(&text.to_string_lossy());
+        filter.is_some()
+    }
+
     fn into_sink(self) -> Result<LogSink, LogError> {
         let mut warnings = Vec::new();
         let text = env::var_os(FILTER_VARIABLE).unwrap_or_default();

@@ -108,8 +108,8 @@ def log_to_topic(
         stderr = not root.handlers if stderr is None else stderr
         handler = LogHandler(node, stderr=stderr, lines=lines, namespace=namespace)
         root.addHandler(handler)
-    is_set = bool(os.environ.get("HORUS_LOG"))
-    root.setLevel(_PYTHON_LEVELS[_log_max_level()] if is_set else level)
+    level_max = _log_max_level()
+    root.setLevel(level if level_max is None else _PYTHON_LEVELS[level_max])
     return handler
 
 
