@@ -61,7 +61,9 @@ impl<T: Payload> Publisher<T> {
     /// Publishes `message`, which is a value or a reference. Never blocks.
     ///
     /// Copies or encodes the message into shared memory once, without a system call or an
-    /// allocation. Subscribers in other processes see the message one cache-line transfer later.
+    /// allocation, except to wake a subscriber that sleeps, and to make longer slots for the first
+    /// message that does not fit ([`Self::reserve`]). Subscribers in other processes see the
+    /// message one cache-line transfer later.
     ///
     /// # Errors
     ///

@@ -100,7 +100,8 @@ impl Qos {
         self
     }
 
-    /// Sets the number of slots of this publisher's lane. It is rounded up to a power of two.
+    /// Sets the number of slots of this publisher's lane, from 2 to 2^20. It is rounded up to a
+    /// power of two. Default: 16 to 1024, by message size, and 4 above 1 MiB.
     pub const fn capacity(mut self, messages: u64) -> Self {
         self.capacity = Some(messages);
         self

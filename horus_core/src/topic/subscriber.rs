@@ -230,7 +230,8 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Returns an iterator that calls [`Self::recv_blocking`] for each message. The iterator ends
-    /// only when that call fails. [`Self::check`] then returns the reason.
+    /// when that call fails, also if the reason passes, as while only publishers live that do not
+    /// match: call [`Self::check`], which returns the reason, and go on with a new iterator.
     pub const fn iter(&mut self) -> Iter<'_, T> {
         Iter { subscriber: self }
     }
@@ -408,14 +409,14 @@ impl<T: Message> Subscriber<T> {
     ///
     /// Never blocks and copies nothing. Keep few samples: while a sample exists, its publisher
     /// cannot reuse the slot. A subscriber can hold seven samples at a time, and all subscribers
-    /// together half of the topic's capacity. The slots have to be pinnable, as [`Publisher::loan`]
-    /// describes.
+    /// together half of a publisher's slots (three, if it has four); the publisher with the fewest
+    /// counts. The slots have to be pinnable, as [`Publisher::loan`] describes.
     ///
     /// # Errors
     ///
     /// Returns [`BorrowError`] if there is a message that this subscriber may not hold: it already
-    /// holds seven, all subscribers together hold half of the topic's capacity, or a publisher is
-    /// not pinnable. A failed call loses no message; [`Self::recv`] copies it.
+    /// holds seven, all subscribers together hold as many as they may, or a publisher is not
+    /// pinnable. A failed call loses no message; [`Self::recv`] copies it.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.reader.borrow()
     }
@@ -437,14 +438,14 @@ impl<H: Header> Subscriber<Framed<H>> {
     ///
     /// Never blocks, and copies only the header, so the cost does not depend on the message's
     /// length. Keep few samples: while a sample exists, its publisher cannot reuse the slot. A
-    /// subscriber can hold seven samples at a time, and all subscribers together half of the
-    /// topic's capacity.
+    /// subscriber can hold seven samples at a time, and all subscribers together half of a
+    /// publisher's slots (three, if it has four); the publisher with the fewest counts.
     ///
     /// # Errors
     ///
     /// Returns [`BorrowError`] if there is a message that this subscriber may not hold: it already
-    /// holds seven, all subscribers together hold half of the topic's capacity, or a publisher is
-    /// not pinnable. A failed call loses no message; [`Self::recv`] copies it.
+    /// holds seven, all subscribers together hold as many as they may, or a publisher is not
+    /// pinnable. A failed call loses no message; [`Self::recv`] copies it.
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(RawConsumer::borrow)
     }

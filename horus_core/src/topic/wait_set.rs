@@ -61,8 +61,8 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The topic has unread messages. If none of them is for this subscriber, its `recv` returns
-    /// `None`.
+    /// The topic has unread messages; if none is for this subscriber, its `recv` returns `None`. Or
+    /// the topic is lost: if `check` returns `RegionLost`, remove the entry, which stays ready.
     Message,
     /// No message was published on the topic for the time that the deadline allows.
     DeadlineMissed {

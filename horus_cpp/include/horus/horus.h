@@ -20,10 +20,15 @@
  *           within 50 ms, and later calls return HORUS_E_HANDLE.
  * Blocking  Only functions whose names end in _timeout or _wait, or contain _wait_for_, block, and
  *           _close as described above. Functions that open or close make system calls and take 10
- *           to 500 us. After the first message, the other functions make no system call and
- *           allocate nothing.
- * Strings   are UTF-8 and end in a 0. They are read during the call and not kept. Names have up to
- *           4096 bytes, schema texts up to 64 KiB.
+ *           to 500 us. After the first message, sending, receiving, lending, borrowing and
+ *           releasing allocate nothing and make no system call, except to wake a subscriber that
+ *           sleeps, for a message longer than the slots, and in calls that return an error.
+ * Errors    The lists name those to expect. HORUS_E_NULL and HORUS_E_HANDLE are possible in every
+ *           call, and HORUS_E_SYSTEM, _LIMIT, _DAMAGED, _NO_SPACE and _NO_MEMORY wherever a call
+ *           opens a file or maps memory.
+ * Strings   are UTF-8 and end in a 0. They are read during the call and not kept. Names of topics
+ *           have up to 200 bytes, of namespaces, nodes and chains 64, of message types 128. Schema
+ *           texts have up to 15,360 bytes, other texts 4096.
  * Structs   with a member `struct_bytes` may grow at their end in later versions. Set the member to
  *           the size of the struct (the HORUS_*_INIT macros do). A zero in any other member selects
  *           the default.
@@ -61,8 +66,9 @@ typedef int32_t horus_status_t;
 
 enum {
     HORUS_OK = 0,        /* success */
-    HORUS_EMPTY = 1,     /* there is no message now */
-    HORUS_FULL = 2,      /* a reliable subscriber is the lane's whole capacity behind: try again */
+    HORUS_EMPTY = 1,     /* there is no message now, or the next 16 are malformed: call again */
+    HORUS_FULL = 2,      /* a reliable subscriber is the lane's whole capacity behind, or all slots
+                            are borrowed: try again */
     HORUS_TIMEOUT = 3,   /* the timeout has expired */
     HORUS_TRUNCATED = 4, /* the message was longer than the buffer and was truncated */
     HORUS_STOPPED = 5,   /* the scheduler is stopping, or has stopped */
@@ -119,7 +125,9 @@ typedef struct horus_namespace {
  * then the environment variables HORUS_NAMESPACE and HORUS_SHM_DIR select it, as in Rust and Python
  * programs.
  *
- * Errors: HORUS_E_NAME, HORUS_E_SYSTEM, HORUS_E_LIMIT.
+ * Errors: HORUS_E_NAME; HORUS_E_ARGUMENT for a relative directory, or if there is no group of
+ * HORUS_SHM_GROUP; HORUS_E_DAMAGED if a directory or file belongs to another user, or has another
+ * mode; HORUS_E_SYSTEM, HORUS_E_LIMIT, HORUS_E_NO_SPACE.
  */
 horus_status_t horus_namespace_open(const char *directory, const char *name,
                                     horus_namespace_t *out);
@@ -159,7 +167,7 @@ horus_status_t horus_namespace_sweep(horus_namespace_t name_space, size_t *out_r
  * `emergency_stop` while a stop is engaged, which schedulers that start later then do not know: the
  * commands `horus topic rm` and `horus clean` refuse that.
  *
- * Errors: HORUS_E_BUSY while a process has it open, HORUS_E_NAME.
+ * Errors: HORUS_E_BUSY while a process has it open, HORUS_E_NAME, HORUS_E_SYSTEM, HORUS_E_DAMAGED.
  */
 horus_status_t horus_topic_remove(horus_namespace_t name_space, const char *topic);
 
@@ -190,7 +198,8 @@ enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 enum {
     HORUS_QOS_DEFAULT = 0,     /* the default of each setting */
     HORUS_QOS_SENSOR_DATA = 1, /* fresh data matter: 8 slots, best effort */
-    HORUS_QOS_RELIABLE = 2,    /* no unread message is overwritten: HORUS_FULL instead */
+    HORUS_QOS_RELIABLE = 2,    /* no message that a reliable subscriber has not read is overwritten:
+                                  HORUS_FULL instead */
     HORUS_QOS_COMMAND = 3,     /* for actuators: 16 slots, HORUS_WAKE_FENCE */
     HORUS_QOS_LATCHED = 4      /* late joiners get the last message, even of a closed publisher */
 };
@@ -215,8 +224,10 @@ typedef struct horus_qos {
     uint32_t struct_bytes;
     int32_t preset;             /* HORUS_QOS_*; the members below change it */
     int32_t reliability;        /* HORUS_BEST_EFFORT (default) or HORUS_RELIABLE */
-    uint32_t history;           /* number of messages for a late joiner, or HORUS_HISTORY_NONE */
-    uint64_t capacity;          /* slots of this publisher, rounded up to a power of two */
+    uint32_t history;           /* number of messages for a late joiner, or HORUS_HISTORY_NONE;
+                                   default: none, or 1 with persist_after_exit */
+    uint64_t capacity;          /* slots of this publisher, 2 to 2^20, rounded up to a power of two;
+                                   default: 16 to 1024 by message size, 4 above 1 MiB */
     int32_t persist_after_exit; /* HORUS_YES: topic and history outlive the publisher */
     int32_t wake_barrier;       /* HORUS_WAKE_*: a membarrier per sleep, or a fence per send */
     int32_t pinnable;           /* HORUS_YES: loans and borrows below 4 KiB, too */
@@ -295,7 +306,9 @@ typedef struct horus_publisher {
  * be adopted. `options` may be null: the type is adopted, and all settings have their defaults.
  *
  * Errors: HORUS_E_NOT_FOUND, HORUS_E_TYPE, HORUS_E_ARGUMENT, HORUS_E_LIMIT, HORUS_E_NAME,
- * HORUS_E_SCHEMA, HORUS_E_NO_SPACE, HORUS_E_DAMAGED, HORUS_E_SYSTEM. Nothing is left behind.
+ * HORUS_E_SCHEMA, HORUS_E_NO_SPACE, HORUS_E_NO_MEMORY, HORUS_E_DAMAGED, HORUS_E_SYSTEM,
+ * HORUS_E_HANDLE (of the namespace), HORUS_E_BUSY if another process has not finished to remove the
+ * topic. Nothing is left behind.
  */
 horus_status_t horus_publisher_open(const char *topic, const horus_topic_options_t *options,
                                     horus_publisher_t *out);
@@ -308,9 +321,10 @@ horus_status_t horus_publisher_close(horus_publisher_t publisher);
  * messages have a variable length, and this one is longer than the slots, it first reserves longer
  * ones, as horus_publisher_reserve does.
  *
- * Outcomes: HORUS_FULL if the publisher is reliable. Errors: HORUS_E_MESSAGE, HORUS_E_LOAN (a slot
- * is on loan), HORUS_E_FORKED, HORUS_E_REGION_LOST; those of horus_publisher_reserve, also if the
- * topic's file was removed and another one cannot be opened: the next call tries again.
+ * Outcomes: HORUS_FULL if the publisher is reliable, or if all slots are borrowed by subscribers of
+ * which one is stopped. Errors: HORUS_E_MESSAGE, HORUS_E_LOAN (a slot is on loan), HORUS_E_FORKED,
+ * HORUS_E_REGION_LOST; those of horus_publisher_reserve, also if the topic's file was removed and
+ * another one cannot be opened: the next call tries again.
  */
 horus_status_t horus_publisher_send(horus_publisher_t publisher, const void *data, size_t bytes);
 
@@ -325,8 +339,9 @@ horus_status_t horus_publisher_send_timeout(horus_publisher_t publisher, const v
  * messages would have been overwritten. Does nothing if messages of that length fit already.
  *
  * Outcomes: HORUS_FULL if reliable subscribers have yet to read too many former slots. Errors:
- * HORUS_E_MESSAGE if this publisher may not send such messages; HORUS_E_NO_SPACE, HORUS_E_NO_MEMORY
- * or HORUS_E_LIMIT if longer slots cannot be made: shorter messages can still be sent;
+ * HORUS_E_MESSAGE if this publisher may not send such messages; HORUS_E_NO_SPACE,
+ * HORUS_E_NO_MEMORY, HORUS_E_LIMIT or HORUS_E_SYSTEM if longer slots cannot be made: shorter
+ * messages can still be sent;
  * HORUS_E_LOAN, HORUS_E_FORKED, HORUS_E_REGION_LOST.
  */
 horus_status_t horus_publisher_reserve(horus_publisher_t publisher, size_t bytes);
@@ -655,7 +670,9 @@ typedef struct horus_wait_set {
 } horus_wait_set_t;
 
 enum {
-    HORUS_READY_MESSAGE = 1,         /* the subscriber has unread messages */
+    HORUS_READY_MESSAGE = 1,         /* the subscriber has unread messages; or its topic is lost:
+                                        then receiving returns HORUS_E_REGION_LOST in each wait, so
+                                        remove the entry */
     HORUS_READY_DEADLINE_MISSED = 2, /* no message was published for `silent_max_ns` */
     HORUS_READY_TIMER = 3,           /* the timer has expired */
     HORUS_READY_CLOSED = 4           /* the subscriber was closed; it is no longer in the set */

@@ -36,7 +36,7 @@ enum {
  * variable are reported on stderr and ignored. The log stays open until the process ends.
  *
  * Errors: HORUS_E_STATE if the log is open already; HORUS_E_ARGUMENT for an invalid filter;
- * HORUS_E_NAME, HORUS_E_NO_SPACE, HORUS_E_SYSTEM.
+ * HORUS_E_NAME, HORUS_E_NO_SPACE, HORUS_E_SYSTEM; the errors of horus_namespace_open.
  */
 horus_status_t horus_log_open(horus_namespace_t name_space, const char *node, const char *filter);
 

@@ -7,7 +7,10 @@ from ._horus import Namespace
 
 class Qos(TypedDict, total=False):
     """The offer of a publisher. Of a subscriber only four count: reliability, `strict`,
-    `strict_schema`, `subscribers_max`."""
+    `strict_schema`, `subscribers_max`.
+
+    `capacity` is the number of slots, from 2 to 2**20, rounded up to a power of two; by default 16
+    to 1024 by message size, and 4 above 1 MiB. `detach_stalled_after` is in seconds."""
 
     qos: Literal["default", "sensor_data", "reliable", "command", "latched"] | None
     reliability: Literal["reliable", "best_effort"] | None
