@@ -85,7 +85,8 @@ pub(crate) struct Arguments {
     /// timestamp_ns]
     #[arg(long, value_name = "FIELD", value_parser = FieldPath::parse)]
     now: Option<FieldPath>,
-    /// Settings to offer [default: reliable, or latched if the topic keeps messages]
+    /// Settings to offer [default: reliable; if the topic keeps messages, latched,
+    /// which is best effort and reaches no subscriber that requests reliable]
     #[arg(long, value_name = "PRESET", hide_possible_values = true)]
     qos: Option<Preset>,
 }
@@ -240,7 +241,8 @@ pub(super) fn with_listed_types(value: Value, origin: &str) -> Result<Value, Fai
 
 /// Returns the quality of service that the publisher offers. WHY reliable is the default:
 /// subscribers that request reliable messages receive nothing from a best-effort publisher, and a
-/// reliable publisher does not wait for best-effort subscribers.
+/// reliable publisher does not wait for best-effort subscribers. For a topic that keeps messages,
+/// the default is best effort.
 fn offered_qos(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
     let keeps_messages = || {
         let topic = Inspector::open_in(namespace, without_leading_slash(&arguments.topic));

@@ -85,7 +85,8 @@ def Restart(max: int = 3, backoff: float = 0.1) -> _Restart:
 def Skip(max: int = 3, cooldown: float = 1.0) -> _Skip:
     """Returns the policy that skips a failed tick and continues the node.
 
-    After more than `max` consecutive failures, the node rests for `cooldown` seconds.
+    After more than `max` consecutive failures, the node rests for `cooldown` seconds. Failures more
+    than a minute apart do not count.
     """
     return _Skip("skip", max, cooldown)
 
