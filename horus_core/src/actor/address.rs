@@ -326,6 +326,10 @@ impl<T: Send> Answer<T> {
 
     /// Returns the answer if it has arrived, or an error if it will never arrive; `None` while
     /// neither is known. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`AskError::NoAnswer`] if the answer will never arrive.
     pub fn try_take(&mut self) -> Option<Result<T, AskError>> {
         let taken = self.0.try_take()?;
         Some(taken.map_err(|_| AskError::NoAnswer))

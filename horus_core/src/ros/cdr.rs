@@ -145,6 +145,10 @@ impl<'a> CdrWriter<'a> {
 
     /// Ends the writing. Returns the length of the message in bytes, including the encapsulation,
     /// if all of it fits.
+    ///
+    /// # Errors
+    ///
+    /// [`CdrWriteError::TooSmall`] if the buffer has no room for all of it.
     pub const fn finish(self) -> Result<usize, CdrWriteError> {
         match (self.at, self.out.len()) {
             (needed, room) if needed > room => Err(CdrWriteError::TooSmall { needed, room }),

@@ -241,8 +241,9 @@ impl Scheduler {
 
     /// Sets the name under which other processes find the scheduler with [`schedulers`] and
     /// [`RemoteScheduler`]. Default: the program's name. Any character in it except letters,
-    /// digits, `-` and `_` is replaced by `_`. If a running scheduler already has the name, `-2` or
-    /// the next free number is appended; [`Report::scheduler`] contains the resulting name.
+    /// digits, `-` and `_` is replaced by `_`, and it is cut after 64 bytes. If a running scheduler
+    /// already has the name, `-2` or the next free number is appended; [`Report::scheduler`]
+    /// contains the resulting name.
     pub fn name(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
@@ -328,7 +329,7 @@ impl Scheduler {
     }
 
     /// Runs the nodes until a node, a [`Handle`], a command or a signal stops the run, then shuts
-    /// all nodes down and returns the report.
+    /// all nodes down and returns the report. Blocks until then.
     ///
     /// # Errors
     ///

@@ -372,7 +372,7 @@ impl Running {
     }
 
     /// Stops the run, shuts all nodes down in the reverse of the order in which they were started,
-    /// and returns the report. Takes less than a second, unless an `init`, a `shutdown`, an
+    /// and returns the report. Blocks for less than a second, unless an `init`, a `shutdown`, an
     /// `enter_safe_state` or the main thread hangs. If the last tick of a node does not end within
     /// 0.8 s, this call stops waiting for the node's thread, and the node counts as failed.
     ///

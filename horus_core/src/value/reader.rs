@@ -96,6 +96,10 @@ impl<'a> MsgpackReader<'a> {
     }
 
     /// Checks that all bytes have been read.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Trailing`] if bytes are left.
     #[inline]
     pub const fn finish(&self) -> Result<(), DecodeError> {
         match self.bytes_left() {

@@ -52,6 +52,10 @@ impl<'a> MsgpackWriter<'a> {
     }
 
     /// Ends the writing. Returns the length of the encoded value in bytes, if all of it fits.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::TooSmall`] if the buffer has no room for all of it.
     #[inline]
     pub const fn finish(self) -> Result<usize, EncodeError> {
         if self.at > self.out.len() {

@@ -137,6 +137,10 @@ impl Header for JointStateArrayHeader {
 
 impl JointStateArray {
     /// Makes a message with these joints. Sets the header's `count` to their number.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`HeaderError`] if the header does not describe such joints.
     pub fn from_joints(
         mut header: JointStateArrayHeader,
         joints: &[Joint],
@@ -149,6 +153,10 @@ impl JointStateArray {
 
 impl<D: AsRef<[u8]>> Framed<JointStateArrayHeader, D> {
     /// Returns the joints in the order in which the publisher wrote them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ViewError`] if the data cannot be viewed as joints.
     pub fn joints(&self) -> Result<&[Joint], ViewError> {
         self.data_as()
     }
@@ -166,6 +174,10 @@ impl<D: AsRef<[u8]>> Framed<JointStateArrayHeader, D> {
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<JointStateArrayHeader, D> {
     /// Returns the joints for writing.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`joints`](Framed::joints).
     pub fn joints_mut(&mut self) -> Result<&mut [Joint], ViewError> {
         self.data_as_mut()
     }

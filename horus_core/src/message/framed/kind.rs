@@ -170,6 +170,10 @@ impl FramedKind {
 
     /// Makes a header describe an array, as [`Header::reshape`] does. For a
     /// [`counted`](Self::counted) type, sets the field that counts the elements.
+    ///
+    /// # Errors
+    ///
+    /// Returns a text with the reason why the message cannot hold the array.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
         match self.form {
             HeaderForm::Typed(functions) => (functions.reshape)(header, dtype, shape),

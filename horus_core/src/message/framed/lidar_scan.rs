@@ -212,6 +212,10 @@ impl<D: AsRef<[u8]>> Framed<LidarScanHeader, D> {
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<LidarScanHeader, D> {
     /// Returns the ranges for writing, in metres.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`ranges`](Framed::ranges).
     pub fn ranges_mut(&mut self) -> Result<&mut [f32], ViewError> {
         let count = self.count as usize;
         let data: &mut [f32] = self.data_as_mut()?;

@@ -82,7 +82,8 @@ impl Importer {
         }
     }
 
-    /// Sets the length in bytes of the fields for strings that have no bound in their `.msg` file.
+    /// Sets the length in bytes of the fields for strings that have no bound in their `.msg` file;
+    /// 0 becomes 1.
     #[must_use]
     pub fn text_bytes(mut self, bytes: usize) -> Self {
         self.text_bytes = bytes.max(1);
@@ -100,7 +101,7 @@ impl Importer {
 
     /// Sets a bound for an array or string that has none in its file:
     /// `bound("LaserScan.intensities", 1081)`. The bound is a number of elements for an array, and
-    /// of bytes for a string.
+    /// of bytes for a string; 0 becomes 1.
     #[must_use]
     pub fn bound(mut self, field: &str, bound: usize) -> Self {
         self.bounds.insert(field.to_owned(), bound.max(1));

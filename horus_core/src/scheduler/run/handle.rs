@@ -109,7 +109,8 @@ impl Handle {
             .collect()
     }
 
-    /// Returns the present metrics of the node. This call does not delay the node.
+    /// Returns the present metrics of the node. This call takes a lock of the scheduler, and does
+    /// not delay the node.
     ///
     /// # Errors
     ///
