@@ -1,5 +1,5 @@
-//! Compares our topics with other transports between two processes: UDP, Unix sockets, pipes, POSIX
-//! message queues, and a ring with a head and a tail.
+//! Compares our topics with other transports between two processes: UDP, Unix sockets, pipes, and a
+//! ring with a head and a tail.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use horus_benchmarks::scenario::entry::{Outcome, Program};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Our topics between two processes beside UDP over loopback, Unix datagram and \
-stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
-and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
+stream sockets, pipes and a ring with a head and a tail, all polled: latency and sustained \
+throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
 
 /// Number of rounds, and number of timed messages in each round.
 const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 500), (40, 2_000));

@@ -112,9 +112,6 @@ carriers! {
     Pipe: "pipe", LOSSLESS_FLAG,
         "not blocking, polled, 1 MiB of buffer requested; write; read, streams received by reads \
          of up to 256 KiB";
-    MessageQueue: "posix_mq", LOSSLESS_FLAG,
-        "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also of \
-         streams: there is no call for several";
     Iceoryx2: "iceoryx2", 0, "1:1, ipc service, buffer of 1 that overflows, loaned ahead";
     /// The same service in the comparison with our loans. WHY another variant: each comparison
     /// measures both of its candidates again, so each candidate has separate rows.
@@ -294,7 +291,7 @@ impl Carrier {
     pub const FANOUT: Carrier = Carrier::Channel(ChannelProvider::Fanout, ChannelShape::TwoToTwo);
 
     /// The carriers that are compared between two processes, in the order of their rows.
-    pub const BETWEEN_PROCESSES: [Carrier; 8] = [
+    pub const BETWEEN_PROCESSES: [Carrier; 7] = [
         Carrier::Topic,
         Carrier::TopicReliable,
         Carrier::HeadTailRing,
@@ -302,7 +299,6 @@ impl Carrier {
         Carrier::UnixDatagram,
         Carrier::UnixStream,
         Carrier::Pipe,
-        Carrier::MessageQueue,
     ];
 
     /// Returns the name of the carrier in the ids of rows.
@@ -345,26 +341,11 @@ impl Carrier {
         self.has_flag(DUPLEX_FLAG)
     }
 
-    /// Returns the reason why the carrier cannot transport messages of `bytes` bytes here, if any.
+    /// Returns the reason why the carrier cannot transport messages of `bytes` bytes, if any.
     pub fn unsupported_reason(self, bytes: usize) -> Option<String> {
-        match self {
-            Carrier::Udp if bytes > UDP_BYTES_MAX => {
-                Some(format!("a datagram holds {UDP_BYTES_MAX} bytes"))
-            }
-            Carrier::MessageQueue => match kernel_mqueue_limit("msgsize_max") {
-                None => Some("this kernel has no message queues".to_owned()),
-                Some(max) if bytes > max => Some(format!("a message holds {max} bytes")),
-                Some(_) => None,
-            },
-            _ => None,
-        }
+        let is_too_large = self == Carrier::Udp && bytes > UDP_BYTES_MAX;
+        is_too_large.then(|| format!("a datagram holds {UDP_BYTES_MAX} bytes"))
     }
-}
-
-/// Returns the kernel's limit `name` for message queues, if the kernel has such queues.
-pub(crate) fn kernel_mqueue_limit(name: &str) -> Option<usize> {
-    let text = std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"));
-    text.ok()?.trim().parse().ok()
 }
 
 /// The size of a message: a number of bytes, or the size of a standard message of robots.

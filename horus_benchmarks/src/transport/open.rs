@@ -13,7 +13,7 @@ use crate::transport::groups::{AlternatingSenders, BroadcastReceivers};
 use crate::transport::head_tail_ring::RingEnd;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
-use crate::transport::kernel::{datagram, queue, stream};
+use crate::transport::kernel::{datagram, stream};
 use crate::transport::large;
 use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
@@ -50,8 +50,7 @@ impl Transport {
             | Carrier::Udp
             | Carrier::UnixDatagram
             | Carrier::UnixStream
-            | Carrier::Pipe
-            | Carrier::MessageQueue => with_packet!(
+            | Carrier::Pipe => with_packet!(
                 open_foreign_carrier(self, rendezvous);
                 Packet8, Packet32, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
             ),
@@ -193,7 +192,6 @@ fn open_foreign_carrier<P: Packet>(
         Carrier::UnixDatagram => datagram::open_unix::<P>(rendezvous),
         Carrier::UnixStream => stream::open_unix::<P>(rendezvous),
         Carrier::Pipe => stream::open_pipes::<P>(rendezvous),
-        Carrier::MessageQueue => queue::open::<P>(rendezvous),
         _ => Err(unsuited_error(transport)),
     }
 }
