@@ -324,9 +324,10 @@ impl Carrier {
         self.has_flag(OURS_FLAG)
     }
 
-    /// Returns the number of sending endpoints on each side. They send in turn.
+    /// Returns the number of endpoints that send a stream: 1, or 2 that are on one side and send in
+    /// turn, or 2 of which each side has one.
     pub const fn producers(self) -> u64 {
-        1 + self.has_flag(TWO_SENDERS_FLAG) as u64
+        1 + self.has_flag(TWO_SENDERS_FLAG | DUPLEX_FLAG) as u64
     }
 
     /// Returns true if the carrier neither overwrites nor drops unread messages, so that a lost

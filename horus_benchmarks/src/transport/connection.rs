@@ -160,12 +160,9 @@ impl Connection {
     pub fn stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
         let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
         let carrier = near.transport.carrier;
-        let (messages, producers) = match carrier.is_duplex() {
-            true => (messages.max(2), 2),
-            false => (messages, carrier.producers()),
-        };
+        let producers = carrier.producers();
         let plan = StreamPlan {
-            messages,
+            messages: messages.max(producers),
             first_seq: near.next_seq,
             producers,
         };

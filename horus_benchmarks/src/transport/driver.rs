@@ -13,7 +13,7 @@ use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{
     Echo, Round, RoundPlan, WorkloadError, refused_by_library, run_far_end, run_near_end,
 };
-use crate::transport::duplex;
+use crate::transport::duplex::{self, DuplexEnd};
 use crate::transport::rendezvous::OpenResult;
 
 /// The counter that times the loops of a driver, and a watch that ends their waits if the other
@@ -133,20 +133,19 @@ fn single_side_driver<P: Payload>(
 }
 
 /// Returns a driver for one side of a single ring or topic that serves both directions, so that
-/// each side also receives its own messages. `first` marks the messages of a side, and is true for
-/// the side that sends first.
+/// each side also receives its own messages. `first` is true for the side that sends first.
 pub fn duplex_side_driver<P: Payload>(
-    (out, back): (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
+    ends: (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
     first: bool,
 ) -> Driver {
-    let mut end = duplex::duplex_ends::<P, _, _>(out, back, first);
-    Box::new(move |task, timer| {
-        let (Task::Send(plan) | Task::Receive(plan)) = task else {
-            return ping_pong::<P>(&mut end, task, timer);
-        };
-        receive_and_compare_losses::<P, _>(&mut end, |end| {
-            duplex::exchange(end, plan, first, timer.source, &timer.watch)
-        })
+    let mut end = DuplexEnd::new(ends, first);
+    Box::new(move |task, timer| match task {
+        Task::Send(plan) | Task::Receive(plan) => {
+            receive_and_compare_losses::<P, _>(&mut end, |end| {
+                duplex::exchange(end, plan, timer.source, &timer.watch)
+            })
+        }
+        _ => ping_pong::<P>(&mut end, task, timer),
     })
 }
 

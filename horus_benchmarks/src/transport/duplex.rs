@@ -18,37 +18,15 @@ const RECEIVE_ATTEMPTS_MAX: u32 = 1 << 16;
 /// Number of messages that a side receives for each message that it sends.
 const RECEIVED_PER_SENT: u32 = 2;
 
-/// The mark of the side that sent a message: the lowest bit of the message's stamp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SideMark(u64);
-
-impl SideMark {
-    fn marks(self, message: &impl Payload) -> bool {
-        message.stamp() & 1 == self.0
-    }
-}
-
-/// A sending end that puts the mark of its side into the stamp of each message.
+/// One side of a ring or topic that serves both directions: an end that sends, and one that
+/// receives. It puts its mark into the stamp of each message that it sends, and as an [`Endpoint`]
+/// it receives only messages of the other side.
 #[derive(Debug)]
-pub struct MarkedSender<T> {
-    end: T,
-    mark: SideMark,
-}
-
-impl<P: Payload, T: Endpoint<P>> Endpoint<P> for MarkedSender<T> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        let mut message = *message;
-        message.set_stamp(message.stamp() & !1 | self.mark.0);
-        self.end.send(&message)
-    }
-}
-
-/// A receiving end that returns only messages of the other side.
-#[derive(Debug)]
-pub struct OtherSideReceiver<R, P> {
-    end: R,
-    mark: SideMark,
+pub struct DuplexEnd<T, R, P> {
+    out: T,
+    back: R,
+    /// The lowest bit of the stamp of each message of this side: 0 for the side that sends first.
+    mark: u64,
     /// The last message that this side has sent, once it was received back.
     own: Option<P>,
     /// A message of the other side that arrived while `verify_copies` waited for an own one. The
@@ -56,17 +34,24 @@ pub struct OtherSideReceiver<R, P> {
     next: Option<P>,
 }
 
-impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
+impl<P: Payload, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for DuplexEnd<T, R, P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        let mut message = *message;
+        message.set_stamp(message.stamp() & !1 | self.mark);
+        self.out.send(&message)
+    }
+
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if let Some(next) = self.next.take() {
             *message = next;
             return true;
         }
-        if !self.end.recv(message) {
+        if !self.back.recv(message) {
             return false;
         }
-        if self.mark.marks(message) {
+        if self.is_own(message) {
             self.own = Some(*message);
             return false;
         }
@@ -79,8 +64,8 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
                 return own.verify(seq);
             }
             let mut message = P::compose(READY_SEQ);
-            if self.end.recv(&mut message) {
-                let place = match self.mark.marks(&message) {
+            if self.back.recv(&mut message) {
+                let place = match self.is_own(&message) {
                     true => &mut self.own,
                     false => &mut self.next,
                 };
@@ -93,38 +78,39 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
     }
 
     fn lost(&self) -> u64 {
-        self.end.lost()
+        self.back.lost()
     }
 }
 
-/// Returns the sending and the receiving end of one side of a ring.
-pub fn duplex_ends<P: Payload, T, R>(
-    out: T,
-    back: R,
-    first: bool,
-) -> (MarkedSender<T>, OtherSideReceiver<R, P>) {
-    let mark = SideMark(u64::from(!first));
-    (
-        MarkedSender { end: out, mark },
-        OtherSideReceiver {
-            end: back,
-            mark,
+impl<P: Payload, T, R> DuplexEnd<T, R, P> {
+    /// Returns one side of a ring. `first` is true for the side that sends first.
+    pub fn new((out, back): (T, R), first: bool) -> DuplexEnd<T, R, P> {
+        DuplexEnd {
+            out,
+            back,
+            mark: u64::from(!first),
             own: None,
             next: None,
-        },
-    )
+        }
+    }
+
+    fn is_own(&self, message: &P) -> bool {
+        message.stamp() & 1 == self.mark
+    }
 }
 
-/// Sends every other message of the plan, beginning with the first one if `first` is true, and at
-/// the same time receives the messages of both sides. Verifies each, and counts each loss.
+/// Sends every other message of the plan, beginning with the first one on the side that sends
+/// first, and at the same time receives the messages of both sides. Verifies each, and counts each
+/// loss.
 #[inline(never)]
 pub fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
-    (out, OtherSideReceiver { end: back, .. }): &mut (MarkedSender<T>, OtherSideReceiver<R, P>),
+    end: &mut DuplexEnd<T, R, P>,
     plan: &StreamPlan,
-    first: bool,
     source: TickSource,
     watch: &OtherEndWatch,
 ) -> Result<StreamResult, WorkloadError> {
+    let DuplexEnd { out, back, .. } = end;
+    let first = end.mark == 0;
     let mut message = P::compose(READY_SEQ);
     if first {
         watch.spin_until(|| back.recv(&mut message).then_some(()))?;

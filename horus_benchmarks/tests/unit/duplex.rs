@@ -11,16 +11,13 @@ use horus_benchmarks::transport::duplex::*;
 use horus_benchmarks::transport::packet::Packet16;
 use horus_shm::{Consumer, FanoutShm, Producer, RingOptions};
 
-type Sharing = (
-    MarkedSender<Producer<Packet16>>,
-    OtherSideReceiver<Consumer<Packet16>, Packet16>,
-);
+type Sharing = DuplexEnd<Producer<Packet16>, Consumer<Packet16>, Packet16>;
 
 /// Returns two sides that use the same ring.
 fn sides() -> [Sharing; 2] {
     let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(64)).unwrap();
     [true, false]
-        .map(|first| duplex_ends(ring.producer().unwrap(), ring.consumer().unwrap(), first))
+        .map(|first| DuplexEnd::new((ring.producer().unwrap(), ring.consumer().unwrap()), first))
 }
 
 #[test]
@@ -54,8 +51,8 @@ fn both_sides_receive_what_both_sides_send() {
     let watch = || OtherEndWatch::new(true, || false);
     let source = TickSource::detect();
     let [mut near, mut far] = sides();
-    let far = thread::spawn(move || exchange(&mut far, &plan, false, source, &watch()));
-    let near = exchange(&mut near, &plan, true, source, &watch()).unwrap();
+    let far = thread::spawn(move || exchange(&mut far, &plan, source, &watch()));
+    let near = exchange(&mut near, &plan, source, &watch()).unwrap();
     let far = far.join().unwrap().unwrap();
     assert_eq!((near.sent(), far.sent()), (2000, 2000));
 }
