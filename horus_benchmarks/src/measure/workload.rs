@@ -77,18 +77,19 @@ pub(crate) fn refused_by_library(error: impl ToString) -> WorkloadError {
     WorkloadError::Refused(error.to_string())
 }
 
-/// The measurements of the near end in one or several rounds, without the warm-up.
+/// The measurements of one end in one or several rounds, without the warm-up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
     /// The part of each message's way that was timed.
     pub timing: Timing,
-    /// The measured times in ticks: of the round trip, the way to the near end, or the send call.
+    /// The measured times in ticks: of the round trip, the way to this end, or the send call. The
+    /// far end measures only the way.
     pub ticks: Samples,
-    /// Number of messages that the near end sent.
+    /// Number of messages that this end sent.
     pub sent: u64,
-    /// Number of echoes that the near end received and verified.
+    /// Number of messages that this end received. The near end verifies all of them.
     pub received: u64,
-    /// Number of echoes that, according to the counters, arrived before they were sent.
+    /// Number of messages that, according to the counters, arrived before they were sent.
     pub backwards: u64,
 }
 
@@ -133,28 +134,6 @@ impl Round {
         self.sent += other.sent;
         self.received += other.received;
         self.backwards += other.backwards;
-    }
-}
-
-/// The measurements of the far end in one round.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Echo {
-    /// Number of messages that the far end sent back, including the warm-up.
-    pub echoed: u64,
-    /// One-way times from the near end in ticks, if the round timed [`Timing::OneWay`].
-    pub forward: Samples,
-    /// Number of messages that, according to the counters, arrived before they were sent.
-    pub backwards: u64,
-}
-
-impl Echo {
-    /// Creates the result of a round in which every message arrived.
-    pub fn complete(plan: &RoundPlan, forward: Samples) -> Echo {
-        Echo {
-            echoed: plan.messages(),
-            forward,
-            backwards: 0,
-        }
     }
 }
 
@@ -215,8 +194,8 @@ pub fn run_far_end<P: Payload>(
     plan: &RoundPlan,
     source: TickSource,
     watch: &OtherEndWatch,
-) -> Result<Echo, WorkloadError> {
-    let mut echo = Echo::complete(plan, Samples::new());
+) -> Result<Round, WorkloadError> {
+    let mut round = Round::complete(plan, Samples::new());
     let mut message = P::compose(0);
     for number in 0..plan.messages() {
         watch.spin_until(|| end.recv(&mut message).then_some(()))?;
@@ -225,8 +204,8 @@ pub fn run_far_end<P: Payload>(
             message.verify(plan.first_seq + number)?;
             if number >= plan.warm_up {
                 match arrived.checked_since(Ticks(message.stamp())) {
-                    Some(sample) => echo.forward.record(sample),
-                    None => echo.backwards += 1,
+                    Some(sample) => round.ticks.record(sample),
+                    None => round.backwards += 1,
                 }
             }
             message.set_stamp(source.start().0);
@@ -235,5 +214,5 @@ pub fn run_far_end<P: Payload>(
         // WHY here: the echo is on its way, so this does not delay it.
         end.verify_copies(plan.first_seq + number)?;
     }
-    Ok(echo)
+    Ok(round)
 }

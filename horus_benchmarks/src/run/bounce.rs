@@ -10,7 +10,7 @@ use crate::measure::payload::Seq;
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{
-    Echo, Round, RoundPlan, Timing, WorkloadError, run_far_end, run_near_end,
+    Round, RoundPlan, Timing, WorkloadError, run_far_end, run_near_end,
 };
 
 /// The choice of the cache lines that the two ends of the floor write.
@@ -76,7 +76,7 @@ pub fn run_far(
     memory: &SharedCacheLines,
     job: &FloorJob,
     watch: &OtherEndWatch,
-) -> Result<Echo, WorkloadError> {
+) -> Result<Round, WorkloadError> {
     over_lines!(run_far_end, memory, job, EndRole::Far, watch)
 }
 

@@ -20,7 +20,7 @@ use crate::measure::pin::CpuPair;
 use crate::measure::stats;
 use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
 use crate::measure::wait::OtherEndWatch;
-use crate::measure::workload::{Echo, Round, RoundPlan, Timing};
+use crate::measure::workload::{Round, RoundPlan, Timing};
 use crate::run::args::Effort;
 pub use crate::run::bounce::FloorLines;
 use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
@@ -72,7 +72,7 @@ pub struct SpinChoices {
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedCacheLines>,
-    far_end: FarEndHandle<FloorJob, Echo>,
+    far_end: FarEndHandle<FloorJob, Round>,
     source: TickSource,
     /// The number of pauses that was best at the beginning of the run, for [`FloorLines::Two`].
     pauses: u32,
@@ -182,7 +182,7 @@ impl Floor {
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, AnyError> {
         let plan = round_plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
         let (near, far) = self.run_round(FloorLines::Two, self.pauses, plan)?;
-        let [forward_ns, backward_ns] = [&far.forward, &near.ticks]
+        let [forward_ns, backward_ns] = [&far.ticks, &near.ticks]
             .map(|ticks| ticks.median_within_steps(clock.resolution_ticks()) * clock.ns_per_tick());
         let backwards = near.backwards + far.backwards;
         Ok(OffsetCheck::new(forward_ns, backward_ns, backwards))
@@ -213,7 +213,7 @@ impl Floor {
         lines: FloorLines,
         pauses: u32,
         plan: RoundPlan,
-    ) -> Result<(Round, Echo), AnyError> {
+    ) -> Result<(Round, Round), AnyError> {
         let job = FloorJob {
             lines,
             pauses,

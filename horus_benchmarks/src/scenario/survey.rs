@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::measure::bracket::{BracketedRounds, STEADY_FLOOR_RATIO_MAX, run_between_floors};
 use crate::measure::loopback;
 use crate::measure::micro::MicroPlan;
-use crate::measure::stats::{self, Samples};
+use crate::measure::stats;
 use crate::measure::stream::StreamRecord;
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::{FLOOR_NS_KEY, FLOOR_RATIO_BY_STATE_KEY, STREAMS_KEY};
@@ -234,25 +234,20 @@ fn measure_one_way(
     Ok(())
 }
 
-/// Runs a few more rounds with another timing. Returns the merged rounds of the near end, and the
-/// one-way times to the far end.
-fn run_extra_rounds(
-    ends: &mut TwoEnds,
-    timing: Timing,
-    effort: Effort,
-) -> Outcome<(Round, Samples)> {
+/// Runs a few more rounds with another timing. Returns the merged rounds of the near end and of the
+/// far end.
+fn run_extra_rounds(ends: &mut TwoEnds, timing: Timing, effort: Effort) -> Outcome<(Round, Round)> {
     let mut round = || {
         ends.connection
             .round(timing, effort.warm_up, effort.samples)
     };
-    let (mut near, echo) = round()?;
-    let mut forward = echo.forward;
+    let (mut near, mut far) = round()?;
     for _ in 1..EXTRA_ROUNDS.min(effort.rounds) {
-        let (more, echo) = round()?;
-        near.merge(&more);
-        forward.merge(&echo.forward);
+        let (more_near, more_far) = round()?;
+        near.merge(&more_near);
+        far.merge(&more_far);
     }
-    Ok((near, forward))
+    Ok((near, far))
 }
 
 /// Returns the median and the 99th percentile of the one-way times that were measured with the
@@ -271,7 +266,8 @@ fn measure_one_way_by_tsc(
     let mut note = Value::Null;
     let mut figures = None;
     if is_measured {
-        let (near, mut samples) = run_extra_rounds(ends, Timing::OneWay, session.effort)?;
+        let (near, far) = run_extra_rounds(ends, Timing::OneWay, session.effort)?;
+        let mut samples = far.ticks;
         samples.merge(&near.ticks);
         let ns = samples.percentiles(session.clock.ns_per_tick());
         note = json!({ "p50": ns.p50, "p99": ns.p99, "backwards": near.backwards });

@@ -122,7 +122,7 @@ pub(super) fn measure(
         for (index, connection) in connections.iter_mut().enumerate() {
             session.progress.set_message(mechanisms[index].id());
             let (send, far) = connection.round(Timing::OneWay, effort.warm_up, effort.samples)?;
-            latencies[index].add(&far.forward, step);
+            latencies[index].add(&far.ticks, step);
             sends[index].merge(&send.ticks);
             session.progress.inc(1);
         }

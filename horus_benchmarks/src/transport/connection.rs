@@ -13,7 +13,7 @@ use crate::measure::pin::CpuPair;
 use crate::measure::stream::{SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
-use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
+use crate::measure::workload::{Round, RoundPlan, Timing, WorkloadError};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::far_end::{self, FarEndHandle, Placement};
 use crate::run::namespace::PrivateNamespace;
@@ -132,14 +132,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs one round of ping-pong over the open transport. Spins. After an error, the transport
-    /// cannot be used any longer.
+    /// Runs one round of ping-pong over the open transport. Returns the measurements of the near
+    /// side and of the far side. Spins. After an error, the transport cannot be used any longer.
     pub fn round(
         &mut self,
         timing: Timing,
         warm_up: u64,
         samples: u64,
-    ) -> Result<(Round, Echo), AnyError> {
+    ) -> Result<(Round, Round), AnyError> {
         let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
         let plan = RoundPlan {
             timing,
@@ -149,7 +149,7 @@ impl Connection {
         };
         near.next_seq = plan.next_seq();
         match self.run_tasks(Task::Ping(plan), Task::Echo(plan))? {
-            (TaskResult::Round(round), TaskResult::Echo(echo)) => Ok((round, echo)),
+            (TaskResult::Round(near), TaskResult::Round(far)) => Ok((near, far)),
             (_, other) => Err(unexpected_answer(&other)),
         }
     }

@@ -11,7 +11,7 @@ use crate::measure::stream::{self, SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{
-    Echo, Round, RoundPlan, WorkloadError, refused_by_library, run_far_end, run_near_end,
+    Round, RoundPlan, WorkloadError, refused_by_library, run_far_end, run_near_end,
 };
 use crate::transport::duplex::{self, DuplexEnd};
 use crate::transport::rendezvous::OpenResult;
@@ -50,7 +50,6 @@ pub enum Task {
 #[expect(missing_docs, reason = "the types say it")]
 pub enum TaskResult {
     Round(Round),
-    Echo(Echo),
     SenderResult(SenderResult),
     StreamResult(StreamResult),
     MicroResult(MicroResult),
@@ -95,10 +94,7 @@ pub(super) fn message_driver(
                 samples.record(ticks);
             }
         }
-        Ok(match task {
-            Task::Ping(_) => TaskResult::Round(Round::complete(plan, samples)),
-            _ => TaskResult::Echo(Echo::complete(plan, samples)),
-        })
+        Ok(TaskResult::Round(Round::complete(plan, samples)))
     })
 }
 
@@ -167,7 +163,7 @@ fn ping_pong<P: Payload>(
 ) -> DriverResult {
     match task {
         Task::Ping(plan) => run_near_end::<P>(end, plan, *source, watch).map(TaskResult::Round),
-        Task::Echo(plan) => run_far_end::<P>(end, plan, *source, watch).map(TaskResult::Echo),
+        Task::Echo(plan) => run_far_end::<P>(end, plan, *source, watch).map(TaskResult::Round),
         _ => Err(WorkloadError::Unsuited),
     }
 }
