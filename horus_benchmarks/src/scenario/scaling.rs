@@ -26,6 +26,7 @@ use crate::run::session::BenchmarkSession;
 use crate::scenario::endpoint_costs;
 use crate::scenario::entry::{Outcome, Program};
 use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::next_connection_number;
 
 /// Name of the role of a child process that publishes or subscribes.
 const CHILD_ROLE: &str = "scaling";
@@ -202,7 +203,6 @@ struct Workers {
     members: Vec<FarEndHandle<ScalingJob, Option<StreamResult>>>,
     counts: EndpointCounts,
     source: TickSource,
-    opened: u64,
 }
 
 impl Workers {
@@ -228,21 +228,17 @@ impl Workers {
             FarEndHandle::launch(placement, &spec, move || make_service(namespace))
         };
         let members = (0..counts.members()).map(member);
-        // WHY numbers that begin with the time: all crowds share a namespace, and each stream needs
-        // a topic of its own.
         Ok(Workers {
             members: members.collect::<Result<_, _>>()?,
             counts,
             source,
-            opened: source.start().0,
         })
     }
 
     /// Streams `messages` messages from each publisher on a new topic. A message counts once for
     /// each subscriber. The duration of the stream is that of the slowest subscriber.
     fn run_stream(&mut self, messages: u64) -> Outcome<StreamResult> {
-        self.opened += 1;
-        let number = self.opened;
+        let number = next_connection_number();
         let EndpointCounts {
             producers,
             consumers,
@@ -291,35 +287,27 @@ enum ScalingEndpoint {
 /// Returns a function that runs the jobs of one publisher or subscriber.
 fn make_service(
     namespace: Arc<Namespace>,
-) -> impl FnMut(ScalingJob, &OtherEndWatch) -> Result<Option<StreamResult>, String> {
+) -> impl FnMut(ScalingJob, &OtherEndWatch) -> Outcome<Option<StreamResult>> {
     let mut endpoint = None;
     move |job, watch| {
-        let mut done = || -> Outcome<Option<StreamResult>> {
-            match job {
-                ScalingJob::Open { number, publishes } => {
-                    let builder = topic_builder(number, &namespace);
-                    endpoint = Some(match publishes {
-                        true => ScalingEndpoint::Publisher(builder.publisher()?),
-                        false => ScalingEndpoint::Subscriber(builder.subscriber()?),
-                    });
-                    Ok(None)
-                }
-                ScalingJob::Run { index, plan } => match &mut endpoint {
-                    Some(ScalingEndpoint::Publisher(publisher)) => {
-                        send_stream(publisher, index, plan).map(|()| None)
-                    }
-                    Some(ScalingEndpoint::Subscriber(subscriber)) => {
-                        receive_stream(subscriber, plan, watch).map(Some)
-                    }
-                    None => Err("no topic is open".into()),
-                },
-                ScalingJob::Close => {
-                    endpoint = None;
-                    Ok(None)
-                }
+        match job {
+            ScalingJob::Open { number, publishes } => {
+                let builder = topic_builder(number, &namespace);
+                endpoint = Some(match publishes {
+                    true => ScalingEndpoint::Publisher(builder.publisher()?),
+                    false => ScalingEndpoint::Subscriber(builder.subscriber()?),
+                });
             }
-        };
-        done().map_err(|error| error.to_string())
+            ScalingJob::Run { index, plan } => match &mut endpoint {
+                Some(ScalingEndpoint::Publisher(publisher)) => send_stream(publisher, index, plan)?,
+                Some(ScalingEndpoint::Subscriber(subscriber)) => {
+                    return receive_stream(subscriber, plan, watch).map(Some);
+                }
+                None => return Err("no topic is open".into()),
+            },
+            ScalingJob::Close => endpoint = None,
+        }
+        Ok(None)
     }
 }
 
