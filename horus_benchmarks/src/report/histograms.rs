@@ -1,14 +1,16 @@
 //! Writes histograms of all samples to files that HDR tools can read. The files have the V2 log
 //! format of HdrHistogram, with one entry for each row.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::fmt::Debug;
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
+use hdrhistogram::iterators::IterationValue;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
 };
@@ -20,6 +22,9 @@ use crate::report::rows::Row;
 /// Number of picoseconds in a nanosecond. Values in the file are in picoseconds, so that even times
 /// of two nanoseconds keep enough digits.
 const PS_PER_NS: f64 = 1e3;
+
+/// Number of points of a percentile curve from 50 % to 75 %, from 75 % to 87.5 %, and so on.
+const CURVE_POINTS_PER_HALVING: u32 = 6;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
@@ -67,45 +72,41 @@ pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
         log.write_histogram(&histogram, Duration::ZERO, Duration::ZERO, tag)
             .map_err(|error| io::Error::other(format!("{}: {error:?}", row.id)))?;
     }
-    File::create(path)?.write_all(&text)
+    fs::write(path, text)
 }
 
 /// Reads the histograms in the log file `path`. Returns the tag and the values of each histogram;
 /// the values are in picoseconds.
 pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
-    let mut text = Vec::new();
-    File::open(path)?.read_to_end(&mut text)?;
-    let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+    let text = fs::read(path)?;
     let mut deserializer = Deserializer::new();
     let mut histograms = Vec::new();
     for entry in IntervalLogIterator::new(&text) {
-        let entry = entry.map_err(|error| wrong(format!("{error:?}")))?;
-        let LogEntry::Interval(interval) = entry else {
+        let LogEntry::Interval(interval) = entry.map_err(invalid_data)? else {
             continue;
         };
         let Some(tag) = interval.tag() else { continue };
-        let bytes = STANDARD
-            .decode(interval.encoded_histogram())
-            .map_err(|error| wrong(error.to_string()))?;
-        let histogram = deserializer
-            .deserialize(&mut bytes.as_slice())
-            .map_err(|error| wrong(format!("{error:?}")))?;
-        histograms.push((tag.as_str().to_owned(), histogram));
+        let bytes = STANDARD.decode(interval.encoded_histogram());
+        let bytes = bytes.map_err(invalid_data)?;
+        let histogram = deserializer.deserialize(&mut bytes.as_slice());
+        histograms.push((tag.as_str().to_owned(), histogram.map_err(invalid_data)?));
     }
     Ok(histograms)
 }
 
+fn invalid_data(error: impl Debug) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}"))
+}
+
 /// Returns the points of a percentile curve. Each point is a value in nanoseconds, preceded by the
-/// fraction of the samples above that value. The fractions go from 1 down to that of a single
-/// sample, with `points_per_decade` points from 0.1 to 0.01, from 0.01 to 0.001, and so on.
-pub fn curve_points(histogram: &Histogram<u64>, points_per_decade: u32) -> Vec<(f64, f64)> {
-    let count = histogram.len().max(1) as f64;
-    let ns = |value: u64| value as f64 / PS_PER_NS;
-    let mut points = vec![(1.0, ns(histogram.min()))];
-    for step in 1..=(count.log10() * f64::from(points_per_decade)) as u32 {
-        let above = 10f64.powf(-f64::from(step) / f64::from(points_per_decade));
-        points.push((above, ns(histogram.value_at_quantile(1.0 - above))));
-    }
-    points.push((1.0 / count, ns(histogram.max())));
-    points
+/// number of samples of which one is above that value. These numbers go from 1 to the number of
+/// all samples.
+pub fn curve_points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
+    let all = histogram.len() as f64;
+    let steps = histogram.iter_quantiles(CURVE_POINTS_PER_HALVING);
+    let point = |step: IterationValue<u64>| {
+        let one_above = (1.0 / (1.0 - step.quantile_iterated_to())).min(all);
+        (one_above, step.value_iterated_to() as f64 / PS_PER_NS)
+    };
+    steps.map(point).collect()
 }

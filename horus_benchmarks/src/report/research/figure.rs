@@ -1,18 +1,21 @@
 //! The charts of the report's page: decides which rows become curves, and in which chart a curve is
 //! drawn.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::report::histograms;
-use crate::report::research::chart::{Axis, Chart, SERIES_MAX};
+use crate::report::research::chart::{Axis, Chart};
 use crate::report::research::record::ProgramRecord;
 use crate::report::rows::Row;
 use crate::report::template::{format_number, format_rate, format_time};
 
-/// Number of points of a percentile curve from 90 % to 99 %, from 99 % to 99.9 %, and so on.
-const CURVE_POINTS_PER_DECADE: u32 = 20;
+/// Maximum number of curves in a chart, which is the number of colours that a reader can
+/// distinguish.
+const SERIES_MAX: usize = 8;
 
-/// Minimum number of points for drawing a curve over message sizes or over numbers of endpoints.
+/// Minimum number of points for drawing a curve.
 const POINTS_MIN: usize = 3;
 
 /// The kind of charts with percentile curves.
@@ -32,43 +35,45 @@ pub(super) struct Figure {
     chart: Chart,
 }
 
-/// The axes of percentile curves, which read no single value of a row.
+/// An axis, and the function that reads the value of a row; `None` if the axis does not show it.
+type RowAxis = (Axis, fn(&Row) -> Option<f64>);
+
 const PERCENTILE_AXES: [Axis; 2] = [
-    Axis::linear("percentile of all samples", format_nines, |_| None),
-    Axis::log("latency (ns, µs, ms)", format_time, |_| None),
+    ("percentile of all samples", format_percentile),
+    ("latency (ns, µs, ms)", format_time),
 ];
 
-const MEDIAN: Axis = Axis::log("median latency (ns, µs, ms)", format_time, |row| {
+const MEDIAN: RowAxis = (("median latency (ns, µs, ms)", format_time), |row| {
     Some(row.ns?.p50)
 });
-const RATE: Axis = Axis::linear("messages per second, received", format_rate, |row| {
+const RATE: RowAxis = (("messages per second, received", format_rate), |row| {
     row.msgs_per_s
 });
-const LOG_RATE: Axis = Axis::log(RATE.label, RATE.format, RATE.read);
-const BYTES: Axis = Axis::log("message size (bytes)", format_bytes, |row| {
+const BYTES: RowAxis = (("message size (bytes)", format_bytes), |row| {
     message_bytes_in_id(&row.id)
 });
-const PRODUCERS: Axis = Axis::linear("producing threads", format_number, |row| {
+const PRODUCERS: RowAxis = (("producing threads", format_number), |row| {
     let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
     (consumers == 1.0).then_some(producers)
 });
-const CONSUMERS: Axis = Axis::linear("consuming threads", format_number, |row| {
+const CONSUMERS: RowAxis = (("consuming threads", format_number), |row| {
     let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
     (producers == 1.0).then_some(consumers)
 });
-const THREADS: Axis = Axis::linear("threads of each", format_number, |row| {
+const THREADS: RowAxis = (("threads of each", format_number), |row| {
     let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
     (producers == consumers).then_some(producers)
 });
-const ENDPOINTS: Axis = Axis::log("topics, publishers or subscribers", format_number, |row| {
-    count_in_id(&row.id)
-});
+const ENDPOINTS: RowAxis = (
+    ("topics, publishers or subscribers", format_number),
+    |row| count_in_id(&row.id),
+);
 
 /// The charts with curves over a number that is in the ids of rows, such as the message size. For
 /// each one: its kind, its title, and its axes.
-const CURVE_CHARTS: [(&str, &str, [Axis; 2]); 6] = [
+const CURVE_CHARTS: [(&str, &str, [RowAxis; 2]); 6] = [
     ("by_size", "median latency by size", [BYTES, MEDIAN]),
-    ("by_size", "throughput by size", [BYTES, LOG_RATE]),
+    ("by_size", "throughput by size", [BYTES, RATE]),
     ("scaling", "producers, one consumer", [PRODUCERS, RATE]),
     ("scaling", "consumers, one producer", [CONSUMERS, RATE]),
     ("scaling", "as many producers as consumers", [THREADS, RATE]),
@@ -86,148 +91,97 @@ struct Curve<'a> {
     ids: Vec<&'a str>,
 }
 
-/// Curves with their names, in the order of their rows.
-type NamedCurves<'a> = Vec<(String, Curve<'a>)>;
-
-impl Figure {
-    /// Returns a figure of the curves, or `None` if they have no point that can be shown.
-    fn new(
-        program: &ProgramRecord,
-        kind: &'static str,
-        title: &str,
-        axes: [Axis; 2],
-        curves: &[(String, Curve<'_>)],
-    ) -> Option<Figure> {
-        let ids: Vec<&str> = curves.iter().flat_map(|(_, one)| one.ids.clone()).collect();
-        let points: Vec<_> = curves.iter().map(|(_, one)| one.points.clone()).collect();
-        let dots = kind != PERCENTILES;
-        Some(Figure {
-            kind,
-            program: program.name.clone(),
-            title: format!("{}: {title}", program.name),
-            source: format!("{}: {}", program.name, ids.join(", ")),
-            legend: curves.iter().map(|(name, _)| name.clone()).collect(),
-            chart: Chart::new(axes, &points, dots)?,
-        })
-    }
-}
-
 /// Draws all charts of a program's rows.
 pub(super) fn draw_figures(program: &ProgramRecord) -> Vec<Figure> {
-    let mut figures = draw_percentiles(program);
-    for (kind, title, axes) in CURVE_CHARTS {
-        figures.extend(draw_curves(program, kind, title, axes));
+    let curve = |row: &Row| percentile_curve(program, row);
+    let mut figures = draw_charts(program, PERCENTILES, "percentiles", PERCENTILE_AXES, curve);
+    for (kind, title, [(x, read_x), (y, read_y)]) in CURVE_CHARTS {
+        let point = |row: &Row| Some(vec![(read_x(row)?, read_y(row)?)]);
+        figures.extend(draw_charts(program, kind, title, [x, y], point));
     }
     figures
 }
 
-/// Groups curves into charts. `place` returns for a row the key of its chart, the name of its
-/// curve, and its points on the curve; `None` if the row is not shown.
-fn group_curves<'p>(
-    program: &'p ProgramRecord,
-    place: impl Fn(&'p Row) -> Option<(String, String, Vec<(f64, f64)>)>,
-) -> Vec<(String, NamedCurves<'p>)> {
-    let mut charts: Vec<(String, NamedCurves<'p>)> = Vec::new();
-    for row in &program.rows {
-        if let Some((key, name, points)) = place(row) {
-            let curve = value_of_key(value_of_key(&mut charts, key), name);
-            curve.points.extend(points);
-            curve.ids.push(&row.id);
-        }
-    }
-    charts
-}
-
-/// Returns the value with the key `key`. Adds a default value if there is none.
-fn value_of_key<T: Default>(values: &mut Vec<(String, T)>, key: String) -> &mut T {
-    let found = values.iter().position(|(other, _)| *other == key);
-    let index = found.unwrap_or_else(|| {
-        values.push((key, T::default()));
-        values.len() - 1
-    });
-    &mut values[index].1
-}
-
-/// Draws percentile curves. One figure shows all rows of a program that differ only in the carrier,
-/// which is the ring, topic or socket that transports the messages. Figures for 16-byte messages,
-/// and for programs without message sizes, come first.
-fn draw_percentiles(program: &ProgramRecord) -> Vec<Figure> {
-    let mut charts = group_curves(program, |row| {
-        row.ns?;
-        let (key, subject) = split_subject(&row.id);
-        Some((key, subject.to_owned(), percentile_curve(program, row)))
-    });
-    charts.sort_by_key(|(key, _)| message_bytes_in_id(key).is_some_and(|size| size != 16.0));
-    let figures = charts.iter().flat_map(|(key, curves)| {
-        let parts = curves.chunks(SERIES_MAX);
-        parts.filter_map(|curves| Figure::new(program, PERCENTILES, key, PERCENTILE_AXES, curves))
-    });
-    figures.collect()
-}
-
-/// Returns the curve of a row over the number of nines of the percentile (99 % has two). It is
-/// drawn from the row's histogram, or, if there is none, from the percentiles in the record.
-fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
-    if let Some(histogram) = program.histograms.get(&row.id) {
-        let points = histograms::curve_points(histogram, CURVE_POINTS_PER_DECADE);
-        return points
-            .into_iter()
-            .map(|(above, ns)| (-above.log10(), ns))
-            .collect();
-    }
-    let Some(ns) = row.ns else { return Vec::new() };
-    let points = [
-        (0.0, Some(ns.min)),
-        (0.25, ns.p25),
-        (0.5, Some(ns.p50)),
-        (0.75, ns.p75),
-        (0.9, Some(ns.p90)),
-        (0.95, Some(ns.p95)),
-        (0.99, Some(ns.p99)),
-        (0.999, Some(ns.p99_9)),
-        (0.9999, Some(ns.p99_99)),
-        (1.0 - 1.0 / row.sent().max(2) as f64, Some(ns.max)),
-    ];
-    points
-        .into_iter()
-        .filter_map(|(below, ns)| Some((-(1.0f64 - below).log10(), ns?)))
-        .collect()
-}
-
-/// Draws the charts of one entry of [`CURVE_CHARTS`]. Each chart shows one group of rows, such as
-/// `one_way/cross_process`, with a curve for each subject, such as `topic`. Curves with fewer than
-/// [`POINTS_MIN`] points are left out, and so are those beyond the first [`SERIES_MAX`].
-fn draw_curves(
+/// Draws all charts of one kind. A chart shows rows that differ only in the subject, such as
+/// `topic`, with a curve for each subject; `read` returns the points of a row. Percentile curves of
+/// different message sizes are in separate charts, and those of 16 bytes come first. Leaves out
+/// curves with fewer than [`POINTS_MIN`] points.
+fn draw_charts(
     program: &ProgramRecord,
     kind: &'static str,
     title: &str,
     axes: [Axis; 2],
+    read: impl Fn(&Row) -> Option<Vec<(f64, f64)>>,
 ) -> Vec<Figure> {
-    let [x, y] = axes;
-    let charts = group_curves(program, |row| {
-        let (key, subject) = id_without_numbers(&row.id);
-        Some((key, subject, vec![((x.read)(row)?, (y.read)(row)?)]))
-    });
-    let figures = charts.into_iter().filter_map(|(key, mut curves)| {
-        curves.retain(|(_, curve)| curve.points.len() >= POINTS_MIN);
-        curves.truncate(SERIES_MAX);
-        for (_, curve) in &mut curves {
-            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut charts: BTreeMap<_, BTreeMap<_, Curve<'_>>> = BTreeMap::new();
+    for row in &program.rows {
+        let Some(points) = read(row) else { continue };
+        let [before, subject, number] = split_at_subject(&row.id);
+        let number = if kind == PERCENTILES { number } else { "" };
+        let is_later = message_bytes_in_id(number).is_some_and(|size| size != 16.0);
+        let chart = charts.entry((is_later, before, number)).or_default();
+        let curve = chart.entry(subject).or_default();
+        curve.points.extend(points);
+        curve.ids.push(&row.id);
+    }
+    let mut figures = Vec::new();
+    for ((_, before, number), mut curves) in charts {
+        curves.retain(|_, curve| curve.points.len() >= POINTS_MIN);
+        let mut curves: Vec<(&str, Curve<'_>)> = curves.into_iter().collect();
+        for part in curves.chunks_mut(SERIES_MAX) {
+            for (_, curve) in part.iter_mut() {
+                curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            let ids: Vec<&str> = part.iter().flat_map(|(_, one)| one.ids.clone()).collect();
+            let points: Vec<_> = part.iter().map(|(_, one)| one.points.clone()).collect();
+            figures.extend(Chart::new(axes, &points).map(|chart| Figure {
+                kind,
+                program: program.name.clone(),
+                title: format!("{}: {title} ({before}*{number})", program.name),
+                source: format!("{}: {}", program.name, ids.join(", ")),
+                legend: part.iter().map(|(name, _)| (*name).to_owned()).collect(),
+                chart,
+            }));
         }
-        Figure::new(program, kind, &format!("{title} ({key})"), axes, &curves)
-    });
-    figures.collect()
+    }
+    figures
 }
 
-/// Returns the id of a row with `*` in place of its subject, and the subject: the part before the
-/// message size, such as `topic` in `one_way/cross_process/topic/16B`. If the id has no message
-/// size, the subject is its last part.
-fn split_subject(id: &str) -> (String, &str) {
-    let mut parts: Vec<&str> = id.split('/').collect();
-    let last = parts.len() - 1;
-    let index = last - usize::from(last > 0 && message_bytes_in_id(id).is_some());
-    let subject = std::mem::replace(&mut parts[index], "*");
-    (parts.join("/"), subject)
+/// Returns the percentile curve of a row. Each point is a value in nanoseconds, preceded by the
+/// number of samples of which one is above it (100 at the 99th percentile). The curve is drawn from
+/// the row's histogram, or, if there is none, from the percentiles in the record.
+fn percentile_curve(program: &ProgramRecord, row: &Row) -> Option<Vec<(f64, f64)>> {
+    let ns = row.ns?;
+    if let Some(histogram) = program.histograms.get(&row.id) {
+        return Some(histograms::curve_points(histogram));
+    }
+    let points = [
+        (1.0, Some(ns.min)),
+        (1.0 / 0.75, ns.p25),
+        (2.0, Some(ns.p50)),
+        (4.0, ns.p75),
+        (10.0, Some(ns.p90)),
+        (20.0, Some(ns.p95)),
+        (100.0, Some(ns.p99)),
+        (1e3, Some(ns.p99_9)),
+        (1e4, Some(ns.p99_99)),
+        (row.sent().max(2) as f64, Some(ns.max)),
+    ];
+    let known = points.into_iter().filter_map(|(x, ns)| Some((x, ns?)));
+    Some(known.collect())
+}
+
+/// Splits the id of a row before and behind its subject, such as `topic` in
+/// `one_way/cross_process/topic/16B`. The subject is the last part that is not a number.
+fn split_at_subject(id: &str) -> [&str; 3] {
+    let is_number = |part: &str| {
+        let bytes = message_bytes_in_id(part).or(count_in_id(part));
+        bytes.is_some() || endpoint_counts_in_id(part).is_some()
+    };
+    let end = id.rfind('/').filter(|at| is_number(&id[*at..]));
+    let end = end.unwrap_or(id.len());
+    let begin = id[..end].rfind('/').map_or(0, |at| at + 1);
+    [&id[..begin], &id[begin..end], &id[end..]]
 }
 
 /// Returns the message size at the end of a row's id, in bytes; `None` if the id has no message
@@ -240,43 +194,24 @@ fn message_bytes_in_id(id: &str) -> Option<f64> {
         .find_map(|(unit, factor)| Some(last.strip_suffix(unit)?.parse::<f64>().ok()? * factor))
 }
 
-/// Returns the numbers of producers and consumers in a row's id, such as `4p2c` or `fanout_2p2s`;
-/// `None` if the id has no such numbers.
+/// Returns the numbers of producers and consumers at the end of a row's id, such as `4p2c`; `None`
+/// if the id has no such numbers.
 fn endpoint_counts_in_id(id: &str) -> Option<(f64, f64)> {
-    id.split(['/', '_']).find_map(|part| {
-        let (producers, consumers) = part.split_once('p')?;
-        let consumers = consumers.trim_start_matches('x').strip_suffix(['c', 's'])?;
-        Some((producers.parse().ok()?, consumers.parse().ok()?))
-    })
+    let (producers, consumers) = id.rsplit('/').next()?.split_once('p')?;
+    let consumers = consumers.strip_suffix('c')?;
+    Some((producers.parse().ok()?, consumers.parse().ok()?))
 }
 
 /// Returns the number of topics, publishers or subscribers at the end of an id such as
 /// `cost/topics/100`.
 fn count_in_id(id: &str) -> Option<f64> {
-    let (_, count) = id.strip_prefix("cost/")?.split_once('/')?;
-    count.parse().ok()
+    id.rsplit('/').next()?.parse().ok()
 }
 
-/// Removes the message size and the numbers of endpoints from an id. Returns the last part of what
-/// remains, and the parts before it.
-fn id_without_numbers(id: &str) -> (String, String) {
-    let is_number = |part: &str| {
-        message_bytes_in_id(part).is_some()
-            || endpoint_counts_in_id(part).is_some() && !part.contains('_')
-    };
-    let id = match count_in_id(id) {
-        Some(_) => id.rsplit_once('/').map_or(id, |(before, _)| before),
-        None => id,
-    };
-    let mut parts: Vec<&str> = id.split('/').filter(|part| !is_number(part)).collect();
-    let subject = parts.pop().unwrap_or_default().to_owned();
-    (parts.join("/"), subject)
-}
-
-/// Formats a number of nines as a percentage: two nines are 99 %.
-fn format_nines(nines: f64) -> String {
-    let decimals = (nines - 2.0).max(0.0).round() as usize;
-    format!("{:.decimals$} %", 100.0 * (1.0 - 10f64.powf(-nines)))
+/// Formats the percentile above which there is one of `count` samples: 99 % for 100.
+fn format_percentile(count: f64) -> String {
+    let decimals = (count.log10() - 2.0).max(0.0).ceil() as usize;
+    format!("{:.decimals$} %", 100.0 * (1.0 - 1.0 / count))
 }
 
 fn format_bytes(bytes: f64) -> String {
@@ -314,18 +249,22 @@ mod tests {
             "one_way/p/b/16B",
             "wakeup/futex",
         ];
-        let all = draw_percentiles(&program(ids.iter().map(|id| row(id, 100)).collect()));
+        let all = draw_figures(&program(ids.iter().map(|id| row(id, 100)).collect()));
         let titles: Vec<&str> = all.iter().map(|figure| figure.title.as_str()).collect();
         assert_eq!(
             titles,
-            ["x: one_way/p/*/16B", "x: wakeup/*", "x: one_way/p/*/304B"]
+            [
+                "x: percentiles (one_way/p/*/16B)",
+                "x: percentiles (wakeup/*)",
+                "x: percentiles (one_way/p/*/304B)"
+            ]
         );
         assert_eq!(all[0].legend, ["a", "b"]);
         assert_eq!(all[0].source, "x: one_way/p/a/16B, one_way/p/b/16B");
         let many = (0..SERIES_MAX + 1)
-            .map(|index| row(&format!("k/{index}"), 50))
+            .map(|index| row(&format!("k/of_{index}"), 50))
             .collect();
-        assert_eq!(draw_percentiles(&program(many)).len(), 2);
+        assert_eq!(draw_figures(&program(many)).len(), 2);
     }
 
     #[test]
@@ -344,20 +283,27 @@ mod tests {
         assert_eq!(draw(&rows, "by_size").len(), 1);
         assert_eq!(draw(&rows[1..], "by_size").len(), 0);
         let ends = ["1p1c", "2p1c", "4p1c", "1p2c", "2p2c"];
-        let rows = ends.map(|ends| rate(&format!("throughput/cross_thread/fanout/{ends}/16B")));
+        let rows = ends.map(|ends| rate(&format!("scalability/threads/{ends}")));
         let all = draw(&rows, "scaling");
         let titles: Vec<&str> = all.iter().map(|figure| figure.title.as_str()).collect();
-        assert_eq!(
-            titles,
-            ["x: producers, one consumer (throughput/cross_thread)"]
-        );
+        assert_eq!(titles, ["x: producers, one consumer (scalability/*)"]);
     }
 
     #[test]
     fn ids_say_what_they_are_of() {
-        let (key, subject) = split_subject("one_way/cross_process/topic/16B");
-        assert_eq!((&*key, subject), ("one_way/cross_process/*/16B", "topic"));
-        assert_eq!(split_subject("wakeup/futex").1, "futex");
+        for (id, parts) in [
+            ("one_way/p/topic/16B", ["one_way/p/", "topic", "/16B"]),
+            ("wakeup/futex", ["wakeup/", "futex", ""]),
+            ("t/fanout_2p2s/16B", ["t/", "fanout_2p2s", "/16B"]),
+            (
+                "scalability/threads/4p2c",
+                ["scalability/", "threads", "/4p2c"],
+            ),
+            ("cost/topics/100", ["cost/", "topics", "/100"]),
+            ("large/64KB", ["", "large", "/64KB"]),
+        ] {
+            assert_eq!(split_at_subject(id), parts, "{id}");
+        }
         for (id, bytes) in [
             ("a/64KB", Some(65536.0)),
             ("a/b", None),
@@ -367,13 +313,19 @@ mod tests {
         }
         for (id, counts) in [
             ("t/fanout/8p4c", Some((8.0, 4.0))),
-            ("t/fanout_shm_2p2s/16B", Some((2.0, 2.0))),
-            ("one_way/spsc/16B", None),
+            ("t/fanout_shm_2p2s/16B", None),
+            ("one_way/spsc", None),
         ] {
             assert_eq!(endpoint_counts_in_id(id), counts, "{id}");
         }
-        let (key, subject) = id_without_numbers("t/p/fanout_2p2s/16B");
-        assert_eq!((&*key, &*subject), ("t/p", "fanout_2p2s"));
-        assert_eq!(id_without_numbers("scalability/threads/4p2c").1, "threads");
+        for (count, percentile) in [
+            (1.0, "0 %"),
+            (20.0, "95 %"),
+            (200.0, "99.5 %"),
+            (1e3, "99.9 %"),
+            (1e5, "99.999 %"),
+        ] {
+            assert_eq!(format_percentile(count), percentile);
+        }
     }
 }
