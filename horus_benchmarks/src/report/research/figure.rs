@@ -149,12 +149,16 @@ fn draw_charts(
 
 /// Returns the percentile curve of a row. Each point is a value in nanoseconds, preceded by the
 /// number of samples of which one is above it (100 at the 99th percentile). The curve is drawn from
-/// the row's histogram, or, if there is none, from the percentiles in the record.
+/// the row's histogram, or, if there is none, from the percentiles in the record. These have no
+/// maximum if the record does not say how many samples there were.
 fn percentile_curve(program: &ProgramRecord, row: &Row) -> Option<Vec<(f64, f64)>> {
     let ns = row.ns?;
     if let Some(histogram) = program.histograms.get(&row.id) {
         return Some(histograms::curve_points(histogram));
     }
+    let samples = row
+        .counts
+        .map_or(f64::INFINITY, |counts| counts.sent as f64);
     let points = [
         (1.0, Some(ns.min)),
         (1.0 / 0.75, ns.p25),
@@ -165,10 +169,10 @@ fn percentile_curve(program: &ProgramRecord, row: &Row) -> Option<Vec<(f64, f64)
         (100.0, Some(ns.p99)),
         (1e3, Some(ns.p99_9)),
         (1e4, Some(ns.p99_99)),
-        (row.sent().max(2) as f64, Some(ns.max)),
+        (samples, row.counts.and(Some(ns.max))),
     ];
     let known = points.into_iter().filter_map(|(x, ns)| Some((x, ns?)));
-    Some(known.collect())
+    Some(known.filter(|(x, _)| *x <= samples).collect())
 }
 
 /// Splits the id of a row before and behind its subject, such as `topic` in
@@ -287,6 +291,20 @@ mod tests {
         let all = draw(&rows, "scaling");
         let titles: Vec<&str> = all.iter().map(|figure| figure.title.as_str()).collect();
         assert_eq!(titles, ["x: producers, one consumer (scalability/*)"]);
+    }
+
+    #[test]
+    fn a_percentile_curve_rises_up_to_the_number_of_samples() {
+        let few = row("a/16B", 100);
+        let uncounted = Row {
+            counts: None,
+            ..few.clone()
+        };
+        for (row, last) in [(few, 11.0), (uncounted, 1e4)] {
+            let curve = percentile_curve(&ProgramRecord::default(), &row).unwrap();
+            let rises = curve.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1);
+            assert!(rises && curve[curve.len() - 1].0 == last, "{curve:?}");
+        }
     }
 
     #[test]
