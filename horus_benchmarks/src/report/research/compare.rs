@@ -2,7 +2,6 @@
 
 use std::slice;
 
-use crate::measure::state::MachineState;
 use crate::measure::stats;
 use crate::report::goals::{self, Measured, Quantity, Verdict};
 use crate::report::research::record::{ProgramRecord, RunRecord};
@@ -279,20 +278,12 @@ fn compare_row(olds: &[RowOfRun<'_>], news: &[RowOfRun<'_>], same_cpu: bool) -> 
         has_general |= quantity.is_general && new.is_some();
         let compared = match new {
             Some(new) => compare_values(quantity, olds, news, (old, new)),
-            None => vec![(
-                RowChange::Missing,
-                None,
-                describe_values(quantity, old, None),
-            )],
+            None => vec![ComparedRow {
+                figures: Some(describe_values(quantity, old, None)),
+                ..ComparedRow::new(program, row, RowChange::Missing)
+            }],
         };
-        let compared = compared
-            .into_iter()
-            .map(|(change, floor_ns, figures)| ComparedRow {
-                floor_ns,
-                figures: Some(figures),
-                ..ComparedRow::new(program, row, change)
-            });
-        let worst = compared.min_by_key(|one| one.change);
+        let worst = compared.into_iter().min_by_key(|one| one.change);
         all.push(worst.unwrap_or_else(|| ComparedRow::new(program, row, RowChange::OtherState)));
     }
     if all.is_empty() {
@@ -340,21 +331,21 @@ fn merge_runs(values: impl Iterator<Item = Measured>) -> Option<Measured> {
 }
 
 /// Compares a quantity in each state of the machine that both sides were in, or by `all`, the
-/// values of all rounds, if a run has no states. Returns for each the change, the floor of the
-/// state, and the text with both values.
+/// values of all rounds, if a run has no states. Returns a row for each.
 fn compare_values(
     quantity: &Quantity,
     olds: &[RowOfRun<'_>],
     news: &[RowOfRun<'_>],
     all: (Measured, Measured),
-) -> Vec<(RowChange, Option<f64>, String)> {
+) -> Vec<ComparedRow> {
+    let (program, row) = olds[0];
     let states = |(program, row): &RowOfRun<'_>| quantity.states(&program.settings, &row.id);
-    let [old_states, new_states] = [olds, news].map(|runs| runs.iter().map(states));
-    let [old_states, new_states]: [Vec<Vec<MachineState>>; 2] =
-        [old_states.collect(), new_states.collect()];
-    let judge = |old: Measured, new: Measured, runs: usize, floor_ns| {
-        let change = judge_change(quantity, old, new, runs);
-        (change, floor_ns, describe_values(quantity, old, Some(new)))
+    let states_of = |runs: &[RowOfRun<'_>]| runs.iter().map(states).collect::<Vec<_>>();
+    let [old_states, new_states] = [olds, news].map(states_of);
+    let judge = |old: Measured, new: Measured, runs: usize, floor_ns| ComparedRow {
+        floor_ns,
+        figures: Some(describe_values(quantity, old, Some(new))),
+        ..ComparedRow::new(program, row, judge_change(quantity, old, new, runs))
     };
     if old_states.iter().chain(&new_states).any(Vec::is_empty) {
         return vec![judge(all.0, all.1, olds.len().min(news.len()), None)];
