@@ -378,7 +378,7 @@ pub(crate) fn a_pin_whose_reaper_is_stopped_is_ignored() {
         let lane = LoomLane::pinnable((1, 0), 1, CopyOptions::Exclusive, DEAD);
         let [reader, reaper] = [7, 8];
         lane.pin_owner(0).set(reader);
-        let mut borrower = Borrower::join(&lane, 0);
+        let mut borrower = Borrower::join(&lane, 0).without_numbers();
         let mut lender = Lender::first(&lane);
         assert!(lender.send());
         let dying = thread::spawn(move || borrower.borrow());
@@ -403,7 +403,7 @@ pub(crate) fn the_next_reader_in_a_held_place_keeps_its_pins() {
         let [dead, next] = [7, 8];
         lane.pin_owner(0).set(dead);
         let mut lender = Lender::first(&lane);
-        let mut gone = Borrower::join(&lane, 0);
+        let mut gone = Borrower::join(&lane, 0).without_numbers();
         assert!(lender.send());
         gone.borrow().unwrap();
         let theirs = lane.clone();
@@ -415,7 +415,7 @@ pub(crate) fn the_next_reader_in_a_held_place_keeps_its_pins() {
             );
             clear_pin(theirs.pin_word(0, 0));
             owner::own(place);
-            let mut reader = Borrower::join(&theirs, 0);
+            let mut reader = Borrower::join(&theirs, 0).without_numbers();
             let borrowed = reader.borrow();
             (reader, borrowed)
         });

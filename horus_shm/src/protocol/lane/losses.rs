@@ -112,10 +112,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// reader has moved. `jump_start` is the reader's position before a jump to the newest message;
     /// `None` if the call is for the next message.
     pub(super) fn count_passed_messages(&mut self, jump_start: Option<u64>) {
-        if self.numbered {
+        if self.counts_passed_messages() {
             let counted = count_messages(self.memory.block());
             self.count_passed_of(counted, jump_start);
         }
+    }
+
+    /// Returns true if this reader counts losses by message numbers, and knows the number of the
+    /// next message that it expects.
+    pub(super) const fn counts_passed_messages(&self) -> bool {
+        self.numbered && self.next_number.is_some()
     }
 
     /// Does the same as [`Self::count_passed_messages`]. The lane has `count` messages before

@@ -436,7 +436,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = block.head.load(edge::HEAD_SEE);
         // WHY the position that belongs to the count: a skip after it must not be counted.
-        let counted = (self.numbered && head <= POSITION_MAX).then(|| count_messages(block));
+        let counted =
+            (self.counts_passed_messages() && head <= POSITION_MAX).then(|| count_messages(block));
         let Some(head) = self.head_in_extent(counted.map_or(head, |(_, position)| position)) else {
             return;
         };
