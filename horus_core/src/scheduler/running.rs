@@ -145,7 +145,6 @@ impl Running {
             printer: Printer::default(),
             is_emergency: false,
             sent_stop: None,
-            last_engaged: None,
             emergency_stop_ns: 0,
             unchecked_stop_ns: None,
             safety_demanded_ns: None,

@@ -3,8 +3,6 @@
 
 use std::io;
 
-use horus_shm::clock::Clock;
-
 use crate::message::{NodeEvent, Text};
 use crate::scheduler::api::subscription::Subscription;
 use crate::topic::error::{RecvError, TopicError};
@@ -40,9 +38,6 @@ pub(crate) struct ControlTopic<T: Payload> {
     /// called.
     lost: u64,
     preparation: Preparation,
-    /// The time at which the scheduler noticed the last move of the topic to another file, in
-    /// nanoseconds; `None` if it has not moved.
-    moved_ns: Option<u64>,
 }
 
 impl<T: Payload> std::fmt::Debug for ControlTopic<T> {
@@ -67,7 +62,6 @@ impl<T: Payload> ControlTopic<T> {
             subscriber: Some((subscriber, subscription)),
             lost: 0,
             preparation: Preparation::Due,
-            moved_ns: None,
         })
     }
 
@@ -122,7 +116,7 @@ impl<T: Payload> ControlTopic<T> {
                 let subscription = Subscription::new(&self.topic, &subscriber);
                 self.subscriber = Some((subscriber, subscription));
                 self.lost = 0;
-                self.note_new_file();
+                self.preparation = Preparation::Due;
                 Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)))
             }
             Err(error) => {
@@ -147,20 +141,9 @@ impl<T: Payload> ControlTopic<T> {
     pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
         let event = self.subscriber.as_mut()?.1.next_event();
         if matches!(event, Some((NodeEvent::TOPIC_MOVED, _))) {
-            self.note_new_file();
+            self.preparation = Preparation::Due;
         }
         event
-    }
-
-    fn note_new_file(&mut self) {
-        self.preparation = Preparation::Due;
-        self.moved_ns = Some(Clock::kernel().now_ns());
-    }
-
-    /// Returns the time at which [`Self::reopen`] or [`Self::next_event`] last returned an event
-    /// about another file of the topic, in nanoseconds; `None` if they have returned none.
-    pub(crate) const fn moved_ns(&self) -> Option<u64> {
-        self.moved_ns
     }
 
     /// Prepares the topic's present file with `prepare`, unless an earlier call has done it. Does

@@ -6,10 +6,6 @@ use crate::message::{EmergencyStop, NodeEvent, Text};
 use crate::scheduler::watch::emergency_text::emergency_stop_text;
 use crate::scheduler::watch::supervisor::Supervisor;
 
-/// The time, in nanoseconds, for which other schedulers may publish the last emergency stop again
-/// in a new file of its topic. It is longer than the time after which they normally do.
-const RENEWAL_NS_MAX: u64 = 1_000_000_000;
-
 impl Supervisor {
     /// Applies the last message about an emergency stop, if there is a new one. If the scheduler
     /// may miss messages about it, applies an emergency stop, too.
@@ -18,8 +14,7 @@ impl Supervisor {
         // WHY only the last message: only the present state of the emergency stop matters.
         let (stop, obstacle) = (topic.latest(), topic.obstacle());
         let obstacle = obstacle.as_ref().map(Text::as_str);
-        let stop = stop
-            .filter(|stop| !self.refuse_late_release(stop) && !self.refuse_late_copy(stop, now_ns));
+        let stop = stop.filter(|stop| !self.refuse_late_release(stop));
         if let Some(stop) = &stop {
             // WHY at most the present time: a wrong stamp must not keep later messages from
             // applying.
@@ -30,7 +25,6 @@ impl Supervisor {
         let was_sent = self.sent_stop.is_some();
         if let Some(stop) = stop {
             self.sent_stop = stop.is_engaged().then_some(stop);
-            self.last_engaged = self.sent_stop.or(self.last_engaged);
         }
         let is_sent = self.sent_stop.is_some();
         let is_newly_sent = is_sent && !was_sent;
@@ -77,26 +71,6 @@ impl Supervisor {
         if is_refused {
             let sender = emergency_stop_text(stop);
             let text = format!("emergency release, older than the last message: {sender}");
-            self.record_event(NodeEvent::COMMAND, "", 0, &text);
-        }
-        is_refused
-    }
-
-    /// Returns true if the message repeats an emergency stop that was released, in a new file of
-    /// the topic, and records an event for it.
-    ///
-    /// WHY: another scheduler that knew of the stop, but not yet of its release, may have published
-    /// it again. WHY only in a new file: everywhere else, who sends the same stop again means it.
-    fn refuse_late_copy(&mut self, stop: &EmergencyStop, now_ns: u64) -> bool {
-        let moved_ns = self.endpoints.emergency_stop().moved_ns();
-        let is_renewal_time =
-            moved_ns.is_some_and(|moved_ns| now_ns.saturating_sub(moved_ns) < RENEWAL_NS_MAX);
-        let is_repeated = stop.is_engaged() && self.last_engaged == Some(*stop);
-        let is_late = (1..self.emergency_stop_ns).contains(&stop.monotonic_ns);
-        let is_refused = is_renewal_time && is_repeated && is_late && self.sent_stop.is_none();
-        if is_refused {
-            let sender = emergency_stop_text(stop);
-            let text = format!("an emergency stop that was released, again: {sender}");
             self.record_event(NodeEvent::COMMAND, "", 0, &text);
         }
         is_refused

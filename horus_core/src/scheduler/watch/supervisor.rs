@@ -77,8 +77,6 @@ pub(crate) struct Supervisor {
     pub(crate) is_emergency: bool,
     /// The last message about an emergency stop, if it has engaged it; otherwise `None`.
     pub(crate) sent_stop: Option<EmergencyStop>,
-    /// The last message that has engaged an emergency stop, also after its release.
-    pub(crate) last_engaged: Option<EmergencyStop>,
     /// The greatest `monotonic_ns` of the emergency-stop messages that were applied; 0 if there was
     /// none.
     pub(crate) emergency_stop_ns: u64,
