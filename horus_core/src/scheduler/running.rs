@@ -144,7 +144,7 @@ impl Running {
             on_event,
             printer: Printer::default(),
             is_emergency: false,
-            sent_stop: None,
+            last_stop_message: None,
             emergency_stop_ns: 0,
             unchecked_stop_ns: None,
             safety_demanded_ns: None,

@@ -166,3 +166,34 @@ fn an_engaged_stop_is_kept_in_a_former_file_that_gets_its_name_back() {
         one.finish().unwrap();
     }
 }
+
+/// The file keeps the stop. A person who reads that it is engaged must not meet a robot that moves.
+#[test]
+fn a_release_is_kept_in_a_former_file_that_gets_its_name_back() {
+    let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+    let start = || scheduler_with_motor(&private, &recorded, &calls).start();
+    let health = |running: &Running| running.handle().metrics("motor").unwrap().health;
+    let send = |stop: EmergencyStop| {
+        let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+        publisher.send(stop).unwrap();
+    };
+    let running = start().unwrap();
+    let file = private.namespace().topics_path().join("emergency_stop");
+    let away = private.namespace().path().join("away");
+    let stop = EmergencyStop::engage("test", "");
+    send(stop);
+    until("it is safe", || health(&running) == Health::Safe);
+    fs::rename(&file, &away).unwrap();
+    until("it is kept", || kept_stop(&private) == Some(stop));
+    send(EmergencyStop::release("test", ""));
+    until("it ticks again", || health(&running) == Health::Active);
+    fs::rename(&away, &file).unwrap();
+    until("the release is kept", || {
+        kept_stop(&private).is_some_and(|kept| !kept.is_engaged())
+    });
+    let later = start().unwrap();
+    until("the later one ticks", || health(&later) == Health::Active);
+    for one in [running, later] {
+        one.finish().unwrap();
+    }
+}

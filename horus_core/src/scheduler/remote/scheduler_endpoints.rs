@@ -252,16 +252,19 @@ impl SchedulerEndpoints {
     }
 
     /// Prepares each new file of the topics of commands and emergency stops: reserves the memory
-    /// that a sender needs, so that it can send while there is no free memory. Makes `engaged`, the
-    /// engaged emergency stop that was applied last, known in the new file of its topic, unless
-    /// there is a later message. Does the same again at the next call if it fails. Returns the text
+    /// that a sender needs, so that it can send while there is no free memory. Makes `last`, the
+    /// message about an emergency stop that was applied last, known in the new file of its topic,
+    /// if it engages the stop or the file says that the stop is engaged, and unless the file has a
+    /// later message. Does the same again at the next call if it fails. Returns the text
     /// of an event for the first failure in a file. Takes some system calls for a new file.
     ///
-    /// WHY `engaged`: the file that kept the stop is gone, perhaps with the process that sent it.
-    /// Other schedulers would start without it.
+    /// WHY `last`: the file that kept the stop is gone, perhaps with the process that sent it.
+    /// Other schedulers would start without it. And a former file that has got its name back may
+    /// keep a stop that was released in the other file: tools would show it, and it would hold
+    /// other schedulers.
     pub(crate) fn prepare_new_files(
         &mut self,
-        engaged: Option<EmergencyStop>,
+        last: Option<EmergencyStop>,
     ) -> impl Iterator<Item = Text<128>> + use<> {
         let Self {
             topics,
@@ -270,10 +273,10 @@ impl SchedulerEndpoints {
             ..
         } = self;
         let commands = commands.prepare_file(|| reserve_for_command(topics));
-        let stop = emergency_stop.prepare_file(|| prepare_stop_file(topics.namespace(), engaged));
-        let stop_text = match engaged {
-            Some(_) => "the emergency stop is not kept",
-            None => "no memory is reserved for a stop",
+        let stop = emergency_stop.prepare_file(|| prepare_stop_file(topics.namespace(), last));
+        let stop_text = match last {
+            Some(stop) if stop.is_engaged() => "the emergency stop is not kept",
+            _ => "no memory is reserved for a stop",
         };
         let texts = [
             ("no memory is reserved for a command", commands),
@@ -310,33 +313,41 @@ fn reserve_for_command(topics: &SchedulerTopics) -> Result<(), TopicError> {
 }
 
 /// Reserves the memory for the command `horus estop` in the present file of the emergency-stop
-/// topic. Publishes `engaged` there, unless the file already has a message that is as late.
+/// topic. Publishes `last` there, the message that was applied last, if the file lacks it; see
+/// [`SchedulerEndpoints::prepare_new_files`].
 fn prepare_stop_file(
     namespace: &Arc<Namespace>,
-    engaged: Option<EmergencyStop>,
+    last: Option<EmergencyStop>,
 ) -> Result<(), TopicError> {
     let Some(topic) = stop_tool_builder(namespace)? else {
         return Ok(());
     };
     unless_taken(topic.clone().reserve_lane())?;
-    let Some(engaged) = engaged else {
+    let Some(last) = last else {
         return Ok(());
     };
     let open = |topic: TopicBuilder<EmergencyStop>| topic.observer();
     let mut observer = scheduler_topics::open_emergency_stop_endpoint(namespace, open)?;
     let sent_ns = |stop: &EmergencyStop| published_ns::<EmergencyStop>(bytemuck::bytes_of(stop));
-    // WHY a message may be earlier: the file may have been away and have got its name back.
-    let is_earlier = |kept: EmergencyStop| kept != engaged && sent_ns(&kept) < sent_ns(&engaged);
-    if !observer.latest().is_none_or(is_earlier) {
+    let lacks_last = |kept: Option<EmergencyStop>| match kept {
+        None => last.is_engaged(),
+        // WHY it may be earlier: the file may have been away and have got its name back.
+        Some(kept) => {
+            let is_earlier = kept != last && sent_ns(&kept) < sent_ns(&last);
+            is_earlier && (last.is_engaged() || kept.is_engaged())
+        }
+    };
+    let kept = observer.latest();
+    if !lacks_last(kept) {
         return Ok(());
     }
     let Some(mut publisher) = unless_taken(topic.publisher())? else {
         return Ok(());
     };
     // WHY again: a message may have come before the publisher was open.
-    if observer.latest().is_none_or(is_earlier) {
+    if lacks_last(observer.latest().or(kept)) {
         // WHY ignored: it fails only if this file is lost, too. Then there is a newer one.
-        let _ = publisher.send(engaged);
+        let _ = publisher.send(last);
     }
     Ok(())
 }

@@ -22,11 +22,10 @@ impl Supervisor {
             self.emergency_stop_ns = self.emergency_stop_ns.max(sent_ns);
         }
         let sender = stop.as_ref().map(emergency_stop_text);
-        let was_sent = self.sent_stop.is_some();
-        if let Some(stop) = stop {
-            self.sent_stop = stop.is_engaged().then_some(stop);
-        }
-        let is_sent = self.sent_stop.is_some();
+        let is_sent = |last: Option<EmergencyStop>| last.is_some_and(|stop| stop.is_engaged());
+        let was_sent = is_sent(self.last_stop_message);
+        self.last_stop_message = stop.or(self.last_stop_message);
+        let is_sent = is_sent(self.last_stop_message);
         let is_newly_sent = is_sent && !was_sent;
         let is_engaged = is_sent || obstacle.is_some();
         let is_changed = std::mem::replace(&mut self.is_emergency, is_engaged) != is_engaged;
@@ -55,7 +54,7 @@ impl Supervisor {
     /// Prepares new files of the topics of commands and emergency stops, see
     /// [`SchedulerEndpoints::prepare_new_files`].
     pub(super) fn prepare_new_files(&mut self) {
-        let texts = self.endpoints.prepare_new_files(self.sent_stop);
+        let texts = self.endpoints.prepare_new_files(self.last_stop_message);
         texts.for_each(|text| self.record_event(NodeEvent::FAILED, "", 0, text.as_str()));
     }
 

@@ -75,8 +75,8 @@ pub(crate) struct Supervisor {
     /// True during an emergency stop: if one was sent, or if one may have been sent that cannot be
     /// received.
     pub(crate) is_emergency: bool,
-    /// The last message about an emergency stop, if it has engaged it; otherwise `None`.
-    pub(crate) sent_stop: Option<EmergencyStop>,
+    /// The message about an emergency stop that was applied last.
+    pub(crate) last_stop_message: Option<EmergencyStop>,
     /// The greatest `monotonic_ns` of the emergency-stop messages that were applied; 0 if there was
     /// none.
     pub(crate) emergency_stop_ns: u64,
