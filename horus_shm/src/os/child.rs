@@ -190,7 +190,6 @@ pub fn may_execute(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
-    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::Stdio;
 
@@ -231,8 +230,11 @@ mod tests {
     fn a_file_of_no_known_format_is_not_executed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plain");
-        fs::write(&path, "exit 7\n").unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        // WHY by a child: a child that another test starts meanwhile may inherit a descriptor with
+        // which this process writes the file, and then it cannot be executed (ETXTBSY).
+        let write = "echo 'exit 7' >\"$0\" && chmod 755 \"$0\"";
+        let written = Command::new("sh").args(["-c", write]).arg(&path).status();
+        assert!(written.unwrap().success());
         let mut command = Command::new(&path);
         execute_without_shell(&mut command, &path).unwrap();
         let error = command.spawn().unwrap_err();
