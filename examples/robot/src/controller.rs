@@ -1,6 +1,7 @@
 //! The controller: computes 500 commands per second from the messages of the IMU and the laser
 //! scanner.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use horus_core::prelude::*;
@@ -47,7 +48,12 @@ horus_core::node! {
         Ok(())
     }
 
+    fn enter_safe_state(&mut self) {
+        self.stop_motors();
+    }
+
     fn shutdown(&mut self) -> NodeResult {
+        self.stop_motors();
         // Receives the last messages of the sensors, which were stopped before.
         self.receive_sensor_messages();
         let imu = self.imu.subscriber().stats();
@@ -59,6 +65,13 @@ horus_core::node! {
 }
 
 impl Controller {
+    fn stop_motors(&mut self) {
+        // It can fail only if the topic's memory is lost; then its ticks have failed, too.
+        if self.commands.send(command(0.0, 0.0)).is_ok() {
+            node_process::SENT_OUTSIDE_OF_TICKS.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     fn receive_sensor_messages(&mut self) {
         if let Some(mean) = mean_yaw_rate(&mut self.imu, &mut self.samples) {
             self.yaw_rate = Some(mean);

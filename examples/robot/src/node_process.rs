@@ -1,5 +1,6 @@
 //! Runs the scheduler of a process with one node that sends a message in each tick.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use horus_core::prelude::*;
@@ -11,8 +12,12 @@ use crate::report::Report;
 /// machine can make one this long.
 const TICK_MAX: Duration = Duration::from_secs(1);
 
+/// Number of messages that the node of this process has sent outside of its ticks.
+pub(crate) static SENT_OUTSIDE_OF_TICKS: AtomicU64 = AtomicU64::new(0);
+
 /// Creates a node with `build` and runs it at `rate` until the process receives SIGTERM or SIGINT.
-/// Then reports the number of ticks that did not fail as the number of messages sent on `topic`.
+/// Then reports the number of messages sent on `topic`: one in each tick that did not fail, and
+/// those outside of ticks.
 pub(crate) fn run_node(
     name: &str,
     topic: &str,
@@ -28,12 +33,12 @@ pub(crate) fn run_node(
     // The count is reported after a failure too.
     let report = scheduler.run().or_else(RunError::into_report)?;
     let nodes = report.nodes.iter();
-    let sent = nodes
+    let sent_in_ticks: u64 = nodes
         .map(|node| sent_count(node.metrics.ticks, node.metrics.failures))
         .sum();
     Report::Published {
         topic: topic.into(),
-        sent,
+        sent: sent_in_ticks + SENT_OUTSIDE_OF_TICKS.load(Ordering::Relaxed),
     }
     .print();
     report.into_result()?;
