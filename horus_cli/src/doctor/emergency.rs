@@ -15,13 +15,10 @@ use crate::output::format::{clock, date_time, visible};
 /// Returns a fault if the emergency stop of the namespace is engaged; otherwise nothing.
 pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
     const CHECK_NAME: &str = "emergency stop";
-    // WHY an error is no failure: the check of the topics reports a topic that cannot be read.
-    let Ok(Some(stop)) = read_last_message(namespace) else {
-        return Ok(Vec::new());
+    let stop = match read_last_message(namespace)? {
+        Some(stop) if stop.is_engaged() => stop,
+        _ => return Ok(Vec::new()),
     };
-    if !stop.is_engaged() {
-        return Ok(Vec::new());
-    }
     let schedulers = live_schedulers(namespace)?;
     let held = if schedulers.is_empty() {
         "no scheduler runs, and each that starts is held".to_owned()
@@ -30,7 +27,7 @@ pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Vec<Fin
     };
     let found = format!("{}; {held}", emergency_stop_text(&stop));
     let advice = format!(
-        "nothing moves until it is released. If that is safe: horus -N {} estop release",
+        "no node ticks until it is released. If that is safe: horus -N {} estop release",
         namespace.config().name()
     );
     Ok(vec![Finding::fault(CHECK_NAME, found, advice)])

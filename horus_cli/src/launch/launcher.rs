@@ -123,7 +123,8 @@ impl<'a> Launcher<'a> {
 
     fn supervise(&mut self) {
         let deadline = self.context.deadline();
-        // WHY not earlier: while no program runs, a second signal may end the launcher at once.
+        // WHY not earlier, unless the namespace is private: while no program runs, a second signal may
+        // end the launcher at once.
         self.context.stop.begin_supervision();
         // WHY: programs block as soon as the pipes to a suspended launcher are full.
         self.context.stop.refuse_suspension();
@@ -355,6 +356,13 @@ impl<'a> Launcher<'a> {
             };
         }
         if process.is_overdue(spec.stop_timeout) {
+            // WHY no kill: it has stopped in time, and only what is left of its group is unknown.
+            if process.has_ended_without_proc() {
+                if let Some(end) = process.poll_end(&mut self.guard, || false) {
+                    self.handle_end(index, end);
+                }
+                return;
+            }
             return match process.kill() {
                 Ok(()) => self.report(index, ProgramEvent::Killed { pid }),
                 Err(error) => self.leave_running(index, &error),

@@ -313,6 +313,12 @@ impl Process {
                 .is_some_and(|stopped| stopped.elapsed() > timeout)
     }
 
+    /// Returns true if the program itself has ended, and it cannot be known whether others of its
+    /// group run on, because there is no `/proc` that shows them.
+    pub(super) fn has_ended_without_proc(&self) -> bool {
+        matches!(has_ended(&self.child), Ok(true)) && self.running_process().is_err()
+    }
+
     /// Returns true if `/proc` shows that the process has not ended.
     fn is_shown_running(&self) -> bool {
         let stat = ProcessStat::read(self.child.id());

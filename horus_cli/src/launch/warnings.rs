@@ -144,7 +144,7 @@ pub(super) fn warn_of_emergency_stop(namespace: &Arc<Namespace>, context: &Conte
     let since = stop_time_text(&stop);
     context.print_note(format_args!(
         "warning: {} is engaged in the namespace '{name}' since {since}. All nodes start in their \
-         safe states, and nothing moves until 'horus estop release -N {name}'",
+         safe states, and none ticks until 'horus estop release -N {name}'",
         stop_text(&stop),
     ));
 }

@@ -62,8 +62,8 @@ impl Write for TerminalWriter {
 /// Restores the terminal if that fails.
 pub(super) fn enter(terminal: &File) -> io::Result<FullScreen> {
     let mut out = terminal;
+    enable_raw_mode()?;
     let mut begin = || {
-        enable_raw_mode()?;
         execute!(out, EnterAlternateScreen)?;
         let writer = TerminalWriter::new(terminal.try_clone()?);
         Terminal::new(CrosstermBackend::new(writer))

@@ -112,6 +112,21 @@ fn the_doctor_with_few_descriptors_reports_and_keeps_topics() {
     assert!(unknown > 0 && complete > 0, "{unknown}, {complete}");
 }
 
+/// Otherwise nothing says why no node ticks.
+#[test]
+fn the_doctor_with_few_descriptors_names_an_engaged_emergency_stop_or_the_reason() {
+    let robot = Robot::new();
+    robot.answer("estop engage");
+    for descriptors in 6..24 {
+        let script = format!("ulimit -n {descriptors}; exec \"$@\"");
+        let inner = robot.command("doctor --json");
+        let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
+        let names = ["emergency stop", "Too many open files"];
+        let is_named = names.iter().any(|name| ran.stdout.contains(name));
+        assert!(ran.code == 1 && is_named, "{descriptors}: {ran:?}");
+    }
+}
+
 /// A refused thread is an error of the system, and no defect of the program.
 #[test]
 fn a_monitor_that_can_start_no_thread_ends_with_an_error() {

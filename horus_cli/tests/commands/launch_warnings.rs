@@ -165,7 +165,7 @@ fn an_engaged_emergency_stop_is_noticed() {
     let (_, rest) = rest.split_once(". ").expect(&warning);
     assert_eq!(
         rest,
-        "All nodes start in their safe states, and nothing moves until 'horus estop release -N \
+        "All nodes start in their safe states, and none ticks until 'horus estop release -N \
          default'\n"
     );
     // The time is the one that `estop status` shows.

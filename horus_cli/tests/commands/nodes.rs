@@ -551,7 +551,7 @@ fn an_emergency_stop_that_was_left_over_is_found() {
     for part in [
         fault,
         ", reason: front hit; it holds the schedulers arm\n",
-        "→ nothing moves until it is released. If that is safe: horus -N default estop release",
+        "→ no node ticks until it is released. If that is safe: horus -N default estop release",
     ] {
         assert!(found.contains(part), "no '{part}' in {found}");
     }
