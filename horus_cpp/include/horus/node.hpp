@@ -40,9 +40,10 @@ class Node {
     virtual void tick(Context &context) = 0;
     /// Is called before the first tick, and again after a restart.
     virtual void init(Context &) {}
-    /// Is called after the last tick, and before each restart. At a regular end, such as Ctrl-C,
-    /// only this is called, and not enter_safe_state: a node that drives something stops it in
-    /// both.
+    /// Is called after the last tick, and before each restart. At a regular end, such as Ctrl-C with
+    /// SchedulerOptions::stop_on_signals, only this is called, and not enter_safe_state: a node that
+    /// drives something stops it in both. Without that option, Ctrl-C and SIGTERM end the process at
+    /// once, and nothing is called.
     virtual void shutdown() {}
     /// Brings the devices of the node into a state that is safe for people and machine. Is called
     /// in an emergency stop, by a policy, and at the end of a run that failed. A node without it,
@@ -72,8 +73,8 @@ enum class MissPolicy : std::int32_t {
     /// The next tick is skipped.
     skip = HORUS_MISS_SKIP,
     /// The node enters its safe state, and leaves it after ten ticks in a row without a miss. It
-    /// ticks meanwhile: a tick that sends a command ends the safe state, see
-    /// Context::in_safe_state.
+    /// ticks meanwhile: a tick that sends a command undoes what enter_safe_state did, so it must
+    /// send none while Context::in_safe_state.
     safe_mode = HORUS_MISS_SAFE_MODE,
     /// Misses in steps: warning, half the rate, isolation in the safe state, end of the run.
     graduated = HORUS_MISS_GRADUATED,

@@ -92,9 +92,10 @@ typedef struct horus_node {
     /* Called before the first tick, and again after a restart. */
     int32_t (*init)(void *user, horus_context_t *context);
     /* Called after the last tick, and before each restart. A failure is reported, and has no other
-     * effect. At a regular end, such as a signal or horus_context_stop, and after
-     * horus_scheduler_stop_node, this is called without enter_safe_state: a node that drives
-     * something stops it in both. */
+     * effect. At a regular end, such as a signal with stop_on_signals or horus_context_stop, and
+     * after horus_scheduler_stop_node, this is called without enter_safe_state: a node that drives
+     * something stops it in both. Without stop_on_signals, a signal ends the process at once, and
+     * nothing is called. */
     int32_t (*shutdown)(void *user, horus_context_t *context);
     /* Brings the devices of the node into a state that is safe for people and machine. Called in an
      * emergency stop, by a policy, and at the end of a run that failed. A node without it only
@@ -133,7 +134,8 @@ enum {
     HORUS_MISS_SKIP = 2,      /* the next tick is skipped */
     HORUS_MISS_SAFE_MODE = 3, /* the node enters its safe state, and leaves it after ten ticks in a
                                  row without a miss. It ticks meanwhile: a tick that sends a command
-                                 ends the safe state, see horus_context_in_safe_state */
+                                 undoes what enter_safe_state did, so it must send none while
+                                 horus_context_in_safe_state */
     HORUS_MISS_GRADUATED = 4, /* misses in steps: warning, half rate, isolation, end of the run */
     HORUS_MISS_STOP = 5       /* the run ends, with every node in its safe state */
 };

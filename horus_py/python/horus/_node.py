@@ -77,7 +77,8 @@ def Restart(max: int = 3, backoff: float = 0.1) -> _Restart:
     """Returns the policy that initialises a failed node again after `backoff` seconds.
 
     The pause doubles each time, up to a minute; a longer `backoff` counts as a minute. After `max`
-    consecutive restarts, one more failure is fatal.
+    consecutive restarts, one more failure is fatal. Failures more than a minute apart are not
+    consecutive.
     """
     return _Restart("restart", max, backoff)
 

@@ -98,7 +98,11 @@ pub trait Node: Send + Any {
 
     /// Shuts the node down. Called after the last tick, and also before a restart. At a regular end
     /// of the run, such as Ctrl-C, and if a command stops the node, this is called without
-    /// [`Self::enter_safe_state`]: a node that drives something stops it here, too.
+    /// [`Self::enter_safe_state`]: a node that drives something stops it here, too. Signals end the
+    /// run only with [`Scheduler::stop_on_signals`]; without it, Ctrl-C and SIGTERM end the process
+    /// at once, and nothing is called.
+    ///
+    /// [`Scheduler::stop_on_signals`]: crate::scheduler::Scheduler::stop_on_signals
     ///
     /// # Errors
     ///

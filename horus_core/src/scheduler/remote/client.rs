@@ -169,9 +169,7 @@ pub fn remove_scheduler_topics(namespace: &Arc<Namespace>, name: &str) -> Result
 /// [`EmergencyStop::release`], which all schedulers of the namespace receive.
 ///
 /// The topic keeps the last message, even after the process of the publisher has ended. So, if a
-/// scheduler starts during an emergency stop, its nodes do not tick until the stop is released. But
-/// if the topic was created earlier without history, only schedulers that already run receive the
-/// stop.
+/// scheduler starts during an emergency stop, its nodes do not tick until the stop is released.
 ///
 /// # Errors
 ///
