@@ -87,9 +87,9 @@ impl<S> BracketedRounds<S> {
 ///
 /// A cycle counts if all of its floors were about the same, so that all candidates ran in the same
 /// state of the machine. The slowest floor may be 1.2 times the fastest one; in a cycle of several
-/// candidates 1.4 times, as more floors differ more within one state. Stops after `rounds` cycles that count, or
-/// after three times `rounds` cycles. In the latter case those with the steadiest floor count as
-/// well. Returns the rounds of each candidate.
+/// candidates 1.4 times, as more floors differ more within one state. Stops after `rounds` cycles
+/// that count, or after three times `rounds` cycles. In the latter case those with the steadiest
+/// floor count as well. Returns the rounds of each candidate.
 pub fn run_between_floors<S, E>(
     rounds: u32,
     candidates: usize,

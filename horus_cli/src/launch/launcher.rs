@@ -123,8 +123,8 @@ impl<'a> Launcher<'a> {
 
     fn supervise(&mut self) {
         let deadline = self.context.deadline();
-        // WHY not earlier, unless the namespace is private: while no program runs, a second signal may
-        // end the launcher at once.
+        // WHY not earlier, unless the namespace is private: while no program runs, a second signal
+        // may end the launcher at once.
         self.context.stop.begin_supervision();
         // WHY: programs block as soon as the pipes to a suspended launcher are full.
         self.context.stop.refuse_suspension();
