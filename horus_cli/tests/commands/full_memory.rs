@@ -116,7 +116,7 @@ fn the_doctor_with_few_descriptors_reports_and_keeps_topics() {
 #[test]
 fn the_doctor_with_few_descriptors_names_an_engaged_emergency_stop_or_the_reason() {
     let robot = Robot::new();
-    robot.answer("estop engage");
+    robot.run("estop engage").failed(3, &[]);
     for descriptors in 6..24 {
         let script = format!("ulimit -n {descriptors}; exec \"$@\"");
         let inner = robot.command("doctor --json");
