@@ -7,7 +7,7 @@ CARGO ?= cargo
 RECORD ?=
 record-of = $(or $(RECORD),$(shell benchmarks/research/record_dir.sh '$(1)'))
 
-# `make bench BENCH=--quick` takes about three minutes instead of thirty.
+# `make bench BENCH=--quick` takes about four minutes instead of forty.
 BENCH ?=
 
 # The virtual environment in which `make test` installs the Python package, as users do.

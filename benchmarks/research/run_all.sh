@@ -11,7 +11,7 @@ Usage: run_all.sh [OPTIONS]
        run_all.sh --compare OLD OLD-2 ... -- NEW NEW-2 ...
 
 Options:
-  --quick            takes about 3 minutes instead of 30, on an otherwise idle machine
+  --quick            takes about 4 minutes instead of 40, on an otherwise idle machine
   --smoke            one round of three messages each: shows that everything runs; no measurement
   --output DIR       the directory of the results; default benchmarks/record/<cpu>/<date>-<commit>;
                      with --quick and --smoke a directory below target/, which is no record
