@@ -132,21 +132,28 @@ fn an_engaged_stop_outlives_the_file_of_its_topic() {
     }
 }
 
+fn send_stop(private: &Private, stop: EmergencyStop) {
+    let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+    publisher.send(stop).unwrap();
+}
+
+fn motor_health(running: &Running) -> Health {
+    running.handle().metrics("motor").unwrap().health
+}
+
 /// The file has a release that was sent before the stop, which is in the other file.
 #[test]
 fn an_engaged_stop_is_kept_in_a_former_file_that_gets_its_name_back() {
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let start = || scheduler_with_motor(&private, &recorded, &calls).start();
-    let health = |running: &Running| running.handle().metrics("motor").unwrap().health;
-    let send = |stop: EmergencyStop| {
-        let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
-        publisher.send(stop).unwrap();
-    };
+    let send = |stop| send_stop(&private, stop);
     let running = start().unwrap();
     send(EmergencyStop::engage("test", "first"));
-    until("it is safe", || health(&running) == Health::Safe);
+    until("it is safe", || motor_health(&running) == Health::Safe);
     send(EmergencyStop::release("test", ""));
-    until("it ticks again", || health(&running) == Health::Active);
+    until("it ticks again", || {
+        motor_health(&running) == Health::Active
+    });
     let file = private.namespace().topics_path().join("emergency_stop");
     let away = private.namespace().path().join("away");
     fs::rename(&file, &away).unwrap();
@@ -155,14 +162,18 @@ fn an_engaged_stop_is_kept_in_a_former_file_that_gets_its_name_back() {
     });
     let sent = EmergencyStop::engage("test", "second");
     send(sent);
-    until("it is safe again", || health(&running) == Health::Safe);
+    until("it is safe again", || {
+        motor_health(&running) == Health::Safe
+    });
     fs::rename(&away, &file).unwrap();
     until("it is kept", || kept_stop(&private) == Some(sent));
     let later = start().unwrap();
-    until("the later one is safe", || health(&later) == Health::Safe);
+    until("the later one is safe", || {
+        motor_health(&later) == Health::Safe
+    });
     send(EmergencyStop::release("test", ""));
     for one in [running, later] {
-        until("it ticks again", || health(&one) == Health::Active);
+        until("it ticks again", || motor_health(&one) == Health::Active);
         one.finish().unwrap();
     }
 }
@@ -172,27 +183,27 @@ fn an_engaged_stop_is_kept_in_a_former_file_that_gets_its_name_back() {
 fn a_release_is_kept_in_a_former_file_that_gets_its_name_back() {
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let start = || scheduler_with_motor(&private, &recorded, &calls).start();
-    let health = |running: &Running| running.handle().metrics("motor").unwrap().health;
-    let send = |stop: EmergencyStop| {
-        let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
-        publisher.send(stop).unwrap();
-    };
+    let send = |stop| send_stop(&private, stop);
     let running = start().unwrap();
     let file = private.namespace().topics_path().join("emergency_stop");
     let away = private.namespace().path().join("away");
     let stop = EmergencyStop::engage("test", "");
     send(stop);
-    until("it is safe", || health(&running) == Health::Safe);
+    until("it is safe", || motor_health(&running) == Health::Safe);
     fs::rename(&file, &away).unwrap();
     until("it is kept", || kept_stop(&private) == Some(stop));
     send(EmergencyStop::release("test", ""));
-    until("it ticks again", || health(&running) == Health::Active);
+    until("it ticks again", || {
+        motor_health(&running) == Health::Active
+    });
     fs::rename(&away, &file).unwrap();
     until("the release is kept", || {
         kept_stop(&private).is_some_and(|kept| !kept.is_engaged())
     });
     let later = start().unwrap();
-    until("the later one ticks", || health(&later) == Health::Active);
+    until("the later one ticks", || {
+        motor_health(&later) == Health::Active
+    });
     for one in [running, later] {
         one.finish().unwrap();
     }
