@@ -1,10 +1,12 @@
 //! Support code for all test binaries of the workspace: a time limit, default actions of signals, a
-//! record of skipped tests, samples of the points of a sweep, and mutation tests of models.
+//! record of skipped tests, samples of the points of a sweep, mutation tests of models, and the CPU
+//! time of a thread.
 //!
 //! To set the time limit and the actions, a test binary needs only the line `use horus_testing as
 //! _;`: the library sets them before `main` runs. A tidy test checks that every test binary has
 //! this line.
 
+mod cpu_time;
 // WHY not with miri: it has no timers.
 #[cfg(not(miri))]
 mod limit;
@@ -15,5 +17,6 @@ mod points;
 mod signals;
 mod skips;
 
+pub use cpu_time::thread_cpu_time;
 pub use points::{PointSample, is_torture, visits_all_points};
 pub use skips::{record_skips_of_child, skip};
