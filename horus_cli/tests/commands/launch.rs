@@ -117,10 +117,12 @@ fn the_policy_decides_on_restarts() {
     let robot = Robot::new();
     let stream = launch(
         &robot,
-        "a: {command: ['sh', '-c', 'exit 3'], restart_delay: 0.01, restarts_max: 3},
+        "a: {command: ['sh', '-c', 'exit 3'], restart_delay: 0.01, restart_delay_max: 1000,
+             restarts_max: 3},
          b: {command: ['sh', '-c', 'exit 4'], restart: 'never'},
          c: {command: ['true'], restart: 'on-failure'},
-         d: {command: ['true'], restart: 'always', restarts_max: 1, restart_delay: 0},
+         d: {command: ['true'], restart: 'always', restarts_max: 1, restart_delay: 0,
+             restart_delay_max: 1000},
          e: {command: ['./no-such-program'], restart: 'never'}",
         "--json",
     );
@@ -382,9 +384,16 @@ fn a_program_that_prints_all_the_time_hinders_nothing() {
 #[test]
 fn a_program_does_not_wait_for_one_that_has_failed() {
     let robot = Robot::new();
-    let programs = "a: {command: ['sh', '-c', 'sleep 0.2; exit 1'], restart: 'never'},
-        b: {command: ['sh', '-c', 'sleep 0.6; exit 1'], after: ['a']}";
-    let ran = launch(&robot, programs, "").wait();
+    let end = robot.dir().join("end of b");
+    let programs = format!(
+        "a: {{command: ['sh', '-c', 'sleep 0.2; exit 1'], restart: 'never'}},
+        b: {{command: ['sh', '-c', 'until [ -e \"$0\" ]; do sleep 0.1; done; exit 1', {end:?}],
+        after: ['a']}}"
+    );
+    let mut launched = launch(&robot, &programs, "");
+    while !launched.note().contains("[a] ended") {}
+    std::fs::write(&end, "").unwrap();
+    let ran = launched.wait();
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(!ran.stderr.contains("[b] restarting"), "{ran:?}");
     // One that is not to be restarted stops no other.
@@ -401,7 +410,8 @@ fn top_shows_the_programs_of_every_launch() {
     let stream = launch(
         &robot,
         "a: {command: ['sleep', '1000'], required: true},
-         b: {command: ['sh', '-c', 'exit 3'], restarts_max: 2, restart_delay: 0.01},
+         b: {command: ['sh', '-c', 'exit 3'], restarts_max: 2, restart_delay: 0.01,
+             restart_delay_max: 1000},
          c: {command: ['true'], after: ['a']},
          d: {command: ['sleep', '1000'], after: ['e']},
          e: {command: ['sleep', '1000'], ready: {publishes: ['imu']}}",

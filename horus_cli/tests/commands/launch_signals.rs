@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use horus_testing::skip;
 
-use crate::common::{Robot, Stream, until, wrapped};
+use crate::common::{Robot, Stream, handles, status_value, until, wrapped};
 use crate::launch::{event, file, is_alive, kill, launch, number, printed_number, printed_pid};
 
 /// Two programs that write their names to the file `stopped` when they get SIGTERM. The first one,
@@ -235,14 +235,7 @@ fn helper_of(launcher: u32, command: &str) -> i64 {
 
 /// Returns true if a process handles the signal and sleeps.
 fn sleeps_and_handles(pid: i64, signal: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let value = |key: &str| {
-        let mut lines = status.lines();
-        let value = lines.find_map(|line| line.strip_prefix(key));
-        value.unwrap().trim().to_owned()
-    };
-    let handled = u64::from_str_radix(&value("SigCgt:"), 16).unwrap();
-    handled >> (signal - 1) & 1 == 1 && value("State:").starts_with('S')
+    handles(pid, signal) && status_value(pid, "State:").starts_with('S')
 }
 
 /// A signal to all processes of a session or service also reaches the guard.
@@ -283,6 +276,9 @@ fn a_kept_program_may_print_when_its_launcher_is_dead() {
     };
     until("it prints", || rounds() > 2);
     let drain = helper_of(stream.id(), "__drain");
+    until("the drain handles signals", || {
+        handles(drain, libc::SIGTERM)
+    });
     for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGTERM, libc::SIGINT] {
         send(drain, signal);
     }
@@ -302,7 +298,7 @@ fn a_kept_program_may_print_when_its_launcher_is_dead() {
 fn a_kept_program_loses_no_line() {
     let robot = Robot::new();
     let programs = "a: {command: ['sh', '-c', 'seq 300; exit 1'], restart_delay: 0.01,
-        restarts_max: 2}";
+        restart_delay_max: 1000, restarts_max: 2}";
     let ran = launch(&robot, programs, "--keep").wait();
     assert_eq!(ran.code, 1, "{ran:?}");
     assert_eq!(ran.stdout.lines().count(), 900);
@@ -371,7 +367,7 @@ fn a_program_that_may_not_be_signalled_is_named_and_left() {
     let table = [
         ("", false, 1, "horus: failed: a\n"),
         (
-            ", ready: {publishes: ['imu']}, ready_timeout: 0.2",
+            ", ready: {publishes: ['imu']}, ready_timeout: 2",
             false,
             1,
             "horus: failed: a\n",

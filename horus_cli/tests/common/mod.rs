@@ -340,6 +340,20 @@ fn lines_of(pipe: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
+/// Returns the value of a line of `/proc/<pid>/status` that begins with `key`.
+pub fn status_value(pid: i64, key: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let mut lines = status.lines();
+    let value = lines.find_map(|line| line.strip_prefix(key));
+    value.unwrap().trim().to_owned()
+}
+
+/// Returns true if the process has a handler for the signal.
+pub fn handles(pid: i64, signal: i32) -> bool {
+    let handled = u64::from_str_radix(&status_value(pid, "SigCgt:"), 16).unwrap();
+    handled >> (signal - 1) & 1 == 1
+}
+
 fn send_signal(process: &Child, signal: i32) {
     // SAFETY: the call takes no pointer, and the child has not been waited for.
     assert_eq!(unsafe { libc::kill(process.id() as i32, signal) }, 0);
