@@ -9,9 +9,11 @@
 use horus_testing as _;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use horus_testing::write_program;
 
 const REACHED: &str = "the compiler was asked";
 
@@ -40,8 +42,7 @@ fn lines(file: &str) -> Vec<String> {
 fn ask_cargo(arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let compiler = directory.path().join("compiler");
-    fs::write(&compiler, COMPILER).unwrap();
-    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&compiler, COMPILER);
     let output = Command::new(env!("CARGO"))
         .args(arguments)
         .current_dir(root())

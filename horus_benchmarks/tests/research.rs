@@ -2,12 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use horus_benchmarks::report::research::record::{OK_RESULT, RunRecord};
+use horus_testing::write_program;
 use html5ever::tendril::{SliceExt, StrTendril};
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer,
@@ -239,9 +240,8 @@ fn a_program_that_fails_is_on_the_page_and_the_others_are_too() {
 }
 
 /// Writes a program that says `text` and ends with `code`.
-fn write_program(path: &Path, text: &str, code: i32) {
-    fs::write(path, format!("#!/bin/sh\necho '{text}' >&2\nexit {code}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+fn write_script(path: &Path, text: &str, code: i32) {
+    write_program(path, format!("#!/bin/sh\necho '{text}' >&2\nexit {code}\n"));
 }
 
 #[test]
@@ -255,12 +255,12 @@ fn a_program_is_skipped_by_its_exit_code_and_not_by_what_it_says() {
         bins.join("research_report"),
     )
     .unwrap();
-    write_program(
+    write_script(
         &bins.join("wakeup_benchmark"),
         "x: it was built without iceoryx2",
         1,
     );
-    write_program(&bins.join("iceoryx2_comparison"), "x: lacks iceoryx2", 77);
+    write_script(&bins.join("iceoryx2_comparison"), "x: lacks iceoryx2", 77);
     let only = "iceoryx2_comparison,wakeup_benchmark";
     let output = run_all(&bins, &["--smoke", "--only", only, "--output", text(&out)]);
     let said = String::from_utf8_lossy(&output.stderr);

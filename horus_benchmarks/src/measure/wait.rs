@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum time of a wait without progress.
-pub const STALL_LIMIT: Duration = Duration::from_secs(10);
+pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Number of polls in one inner loop of a wait, which takes a few microseconds. If both ends share
 /// a CPU, the loop polls only once and then yields the CPU.

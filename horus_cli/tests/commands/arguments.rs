@@ -7,6 +7,7 @@ use std::path::Path;
 use horus_core::message::CmdVel;
 use horus_core::namespace::{Namespace, NamespaceName};
 use horus_core::topic::Topic;
+use horus_testing::write_program;
 
 use crate::common::Robot;
 
@@ -432,14 +433,10 @@ fn colour_is_for_terminals_and_who_asks_for_it() {
 
 #[test]
 fn external_commands_are_programs_beside_this_one_or_in_path() {
-    use std::os::unix::fs::PermissionsExt;
-
     let robot = Robot::new();
     let script = |name: &str, says: &str| {
-        let path = robot.dir().join(name);
         let text = format!("#!/bin/sh\necho {says} \"$@\" $HORUS_NAMESPACE $HORUS_JSON\n");
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        write_program(robot.dir().join(name), text);
     };
     script("horus-weather", "weather");
     script("horus-weather-map", "map");
@@ -485,14 +482,11 @@ fn external_commands_are_programs_beside_this_one_or_in_path() {
 /// An option that the program cannot know of is passed on, or refused.
 #[test]
 fn external_commands_get_the_global_options() {
-    use std::os::unix::fs::PermissionsExt;
-
     let robot = Robot::new();
-    let path = robot.dir().join("horus-weather");
     let variables = ["HORUS_QUIET", "HORUS_VERBOSE", "NO_COLOR", "CLICOLOR_FORCE"];
     let values = variables.map(|name| format!("${{{name}-unset}}")).join(" ");
-    std::fs::write(&path, format!("#!/bin/sh\necho {values}\n")).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let script = format!("#!/bin/sh\necho {values}\n");
+    write_program(robot.dir().join("horus-weather"), script);
     let run = |options: &str, colour: Option<&str>| {
         let mut command = robot.command(&format!("{options} weather"));
         let path = std::env::var("PATH").unwrap();

@@ -5,6 +5,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
+use horus_testing::write_program;
+
 use crate::common::{Robot, Stream, wrapped};
 use crate::golden::check_json;
 use crate::launch::file;
@@ -32,14 +34,9 @@ fn a_file_can_be_checked() {
 #[test]
 fn the_reason_why_a_program_cannot_be_started_is_named() {
     let robot = Robot::new();
-    let script = |name: &str, text: &str, mode: u32| {
-        let path = robot.dir().join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-    };
-    script("plain", "#!/bin/sh\n", 0o600);
-    script("old", "#! /no/such/sh -e\n", 0o700);
-    script("good", "#!/bin/sh\n", 0o700);
+    file(&robot, "plain", "#!/bin/sh\n");
+    write_program(robot.dir().join("old"), "#! /no/such/sh -e\n");
+    write_program(robot.dir().join("good"), "#!/bin/sh\n");
     let dir = robot.dir().display();
     let table = [
         (

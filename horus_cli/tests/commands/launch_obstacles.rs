@@ -1,8 +1,9 @@
 //! Programs that the system cannot execute: for another processor, damaged, or of no known format.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+
+use horus_testing::write_program;
 
 use crate::common::Robot;
 use crate::launch::file;
@@ -10,8 +11,7 @@ use crate::launch::file;
 /// Writes an executable file.
 fn program(robot: &Robot, name: &str, bytes: &[u8]) -> PathBuf {
     let path = robot.dir().join(name);
-    fs::write(&path, bytes).unwrap();
-    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&path, bytes);
     path
 }
 
