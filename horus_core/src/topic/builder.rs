@@ -68,7 +68,7 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// Returns [`TopicError`] if the publisher cannot be opened.
     pub fn publisher(self) -> Result<Publisher<T>, TopicError> {
-        self.publisher_in(&self.opening.segment()?)
+        self.open_publisher_in(&self.opening.open_or_create_segment()?)
     }
 
     /// Reserves the memory of a lane, so that the next publisher with these settings needs no free
@@ -79,7 +79,8 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// Returns [`TopicError`] if the lane cannot be reserved.
     pub(crate) fn reserve_lane(self) -> Result<(), TopicError> {
-        self.opening.reserve_lane(self.opening.segment()?)
+        self.opening
+            .reserve_lane(self.opening.open_or_create_segment()?)
     }
 
     /// Opens a subscriber of the topic. Creates the topic if it does not exist. Publishers never
@@ -89,7 +90,7 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// Returns [`TopicError`] if the subscriber cannot be opened.
     pub fn subscriber(self) -> Result<Subscriber<T>, TopicError> {
-        self.subscriber_in(&self.opening.segment()?)
+        self.open_subscriber_in(&self.opening.open_or_create_segment()?)
     }
 
     /// Opens an observer of the topic, which must exist. An observer is a subscriber for tools. It
@@ -102,7 +103,7 @@ impl<T: Payload> TopicBuilder<T> {
     pub fn observer(self) -> Result<Subscriber<T>, TopicError> {
         Ok(Subscriber::from_raw(
             &self.opening.name,
-            self.opening.observer()?,
+            self.opening.open_observer()?,
         ))
     }
 
@@ -113,15 +114,15 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// Returns [`TopicError`] if one of the endpoints cannot be opened.
     pub fn topic(self) -> Result<Topic<T>, TopicError> {
-        let segment = self.opening.segment()?;
+        let segment = self.opening.open_or_create_segment()?;
         Ok(Topic::from_endpoints(
-            self.publisher_in(&segment)?,
-            self.subscriber_in(&segment)?,
+            self.open_publisher_in(&segment)?,
+            self.open_subscriber_in(&segment)?,
         ))
     }
 
-    fn publisher_in(&self, segment: &Arc<Segment>) -> Result<Publisher<T>, TopicError> {
-        let raw = self.opening.producer(segment)?;
+    fn open_publisher_in(&self, segment: &Arc<Segment>) -> Result<Publisher<T>, TopicError> {
+        let raw = self.opening.open_producer(segment)?;
         Ok(Publisher::from_raw(
             &self.opening.name,
             raw,
@@ -129,10 +130,10 @@ impl<T: Payload> TopicBuilder<T> {
         ))
     }
 
-    fn subscriber_in(&self, segment: &Arc<Segment>) -> Result<Subscriber<T>, TopicError> {
+    fn open_subscriber_in(&self, segment: &Arc<Segment>) -> Result<Subscriber<T>, TopicError> {
         Ok(Subscriber::from_raw(
             &self.opening.name,
-            self.opening.consumer(segment)?,
+            self.opening.open_consumer(segment)?,
         ))
     }
 }

@@ -12,7 +12,7 @@ use crate::topic::error::WriteError;
 
 /// Number of consecutive messages that cannot be decoded after which a receive gives up and returns
 /// `None`.
-pub(super) const MALFORMED_MAX: u32 = 16;
+pub(super) const MALFORMED_MESSAGES_SKIPPED_MAX: u32 = 16;
 
 /// A message whose length varies, which is encoded into a slot and decoded from a copy of the slot.
 pub trait Encoded: Sized + Send + 'static {
@@ -153,7 +153,7 @@ impl MessageDecoder {
 
     /// Calls `recv`, which copies a message to the first buffer. Returns the length of the message
     /// in bytes; `None` if there is no message.
-    pub(super) fn copy_next(
+    pub(super) fn copy_next_to_buffer(
         &mut self,
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,
     ) -> Option<usize> {
@@ -171,7 +171,7 @@ impl MessageDecoder {
 
     /// Copies the newest message to one of the buffers. Returns the index of that buffer and the
     /// length of the message in bytes; `None` if there is no message.
-    pub(super) fn copy_latest(
+    pub(super) fn copy_latest_to_buffer(
         &mut self,
         published_ns: &dyn Fn(&[u8]) -> u64,
     ) -> Option<(usize, usize)> {
@@ -182,7 +182,7 @@ impl MessageDecoder {
             second.set_length(whole);
             let buffers = [first.as_mut(), second.as_mut()];
             let received = self.raw.latest_bytes(buffers, published_ns);
-            // WHY again: as in `copy_next`.
+            // WHY again: as in `copy_next_to_buffer`.
             if received.is_some() || self.raw.max_bytes() <= whole {
                 return received;
             }
@@ -190,15 +190,15 @@ impl MessageDecoder {
     }
 
     /// Calls `recv` until it has copied a message that `decode` can decode, and returns the
-    /// message. Returns `None` if there is no message, or after [`MALFORMED_MAX`] messages that
-    /// cannot be decoded.
-    pub(super) fn receive<T>(
+    /// message. Returns `None` if there is no message, or after [`MALFORMED_MESSAGES_SKIPPED_MAX`]
+    /// messages that cannot be decoded.
+    pub(super) fn receive_decodable<T>(
         &mut self,
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,
         mut decode: impl FnMut(&mut Buffer, usize) -> Option<T>,
     ) -> Option<T> {
-        for _ in 0..MALFORMED_MAX {
-            let bytes = self.copy_next(&mut recv)?;
+        for _ in 0..MALFORMED_MESSAGES_SKIPPED_MAX {
+            let bytes = self.copy_next_to_buffer(&mut recv)?;
             match decode(&mut self.buffers[0], bytes) {
                 Some(message) => return Some(message),
                 None => self.count_malformed(),
@@ -226,7 +226,7 @@ impl<T: Encoded> MessageReader<T> for MessageDecoder {
     }
 
     fn recv(&mut self) -> Option<T> {
-        self.receive(RawConsumer::recv_bytes, T::decode)
+        self.receive_decodable(RawConsumer::recv_bytes, T::decode)
     }
 
     fn drain(&mut self, each: impl FnMut(T)) -> usize {
@@ -241,7 +241,7 @@ impl<T: Encoded> MessageReader<T> for MessageDecoder {
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
         loop {
             let malformed = self.malformed;
-            let received = self.receive(
+            let received = self.receive_decodable(
                 |raw, buffer| raw.recv_bytes_until(wait_policy, buffer),
                 T::decode,
             );
@@ -251,7 +251,7 @@ impl<T: Encoded> MessageReader<T> for MessageDecoder {
                     .deadline
                     .is_some_and(|end| end <= Instant::now())
             };
-            let gave_up = self.malformed - malformed >= u64::from(MALFORMED_MAX);
+            let gave_up = self.malformed - malformed >= u64::from(MALFORMED_MESSAGES_SKIPPED_MAX);
             if received.is_some() || !gave_up || is_over() {
                 return received;
             }
@@ -259,7 +259,7 @@ impl<T: Encoded> MessageReader<T> for MessageDecoder {
     }
 
     fn latest(&mut self) -> Option<T> {
-        let (newest, bytes) = self.copy_latest(&T::published_ns)?;
+        let (newest, bytes) = self.copy_latest_to_buffer(&T::published_ns)?;
         let message = T::decode(&mut self.buffers[newest], bytes);
         if message.is_none() {
             self.count_malformed();
@@ -267,7 +267,7 @@ impl<T: Encoded> MessageReader<T> for MessageDecoder {
         message
     }
 
-    fn malformed(&self) -> u64 {
+    fn malformed_message_count(&self) -> u64 {
         self.malformed
     }
 }

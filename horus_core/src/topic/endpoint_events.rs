@@ -9,7 +9,9 @@ use horus_shm::{
     EndpointEnd, LiveEndpoint, MatchSettings, Mismatch, Participant, Segment, TopicFiles,
 };
 
-use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, check_usable};
+use crate::topic::endpoint_wait::{
+    ENDPOINT_CHECK_PAUSE_MAX, ENDPOINT_CHECK_PAUSE_MIN, check_endpoints_readable,
+};
 use crate::topic::error::{EndpointError, EndpointKind};
 
 /// An event: an endpoint of a topic has joined, left or died, or is gone.
@@ -92,13 +94,17 @@ pub struct EndpointEvents {
 
 impl EndpointEvents {
     /// Creates a watch of a topic's publishers for one of its subscribers, or of its subscribers
-    /// for one of its publishers. `kind` is the kind of the watched endpoints; `own` describes the
-    /// endpoint for which they are watched.
-    pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: MatchSettings) -> Self {
+    /// for one of its publishers. `kind` is the kind of the watched endpoints; `own_settings`
+    /// describes the endpoint for which they are watched.
+    pub(super) const fn new(
+        files: TopicFiles,
+        kind: EndpointKind,
+        own_settings: MatchSettings,
+    ) -> Self {
         Self {
             files,
             kind,
-            own,
+            own: own_settings,
             known: Vec::new(),
             found: VecDeque::new(),
         }
@@ -127,7 +133,7 @@ impl EndpointEvents {
     /// Returns the errors of [`Self::poll`].
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<EndpointEvent>, EndpointError> {
         let deadline = Instant::now().checked_add(timeout);
-        let mut pause = CHECK_PAUSE_MIN;
+        let mut pause = ENDPOINT_CHECK_PAUSE_MIN;
         loop {
             let event = self.poll()?;
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
@@ -135,7 +141,7 @@ impl EndpointEvents {
                 return Ok(event);
             }
             thread::sleep(left.map_or(pause, |left| left.min(pause)));
-            pause = CHECK_PAUSE_MAX.min(pause * 2);
+            pause = ENDPOINT_CHECK_PAUSE_MAX.min(pause * 2);
         }
     }
 
@@ -146,7 +152,7 @@ impl EndpointEvents {
             EndpointKind::Subscriber => self.files.subscribers(),
         };
         // WHY after the look: a file that was truncated is found by its loads.
-        check_usable(self.files.newest())?;
+        check_endpoints_readable(self.files.newest())?;
         let (joined, gone) = added_and_removed_endpoints(&now, &self.known);
         for end in &gone {
             let ended = match self.kind {
@@ -178,14 +184,14 @@ impl EndpointEvents {
 
     fn add_event(
         &mut self,
-        end: &LiveEndpoint,
+        endpoint: &LiveEndpoint,
         change: EndpointChange,
         mismatch: Option<Mismatch>,
     ) {
         self.found.push_back(EndpointEvent {
             kind: self.kind,
             change,
-            process: end.file.process_of(end.id.owner_id),
+            process: endpoint.file.process_of(endpoint.id.owner_id),
             mismatch,
         });
     }
@@ -218,14 +224,16 @@ fn added_and_removed_endpoints(
 ) -> (Vec<LiveEndpoint>, Vec<LiveEndpoint>) {
     let mut gone = before.to_vec();
     let mut joined = now.to_vec();
-    joined.retain(|end| !remove_first(&mut gone, |other| other == end));
-    joined.retain(|end| !remove_first(&mut gone, |other| other.id.owner_id == end.id.owner_id));
+    joined.retain(|end| !remove_first_matching(&mut gone, |other| other == end));
+    joined.retain(|end| {
+        !remove_first_matching(&mut gone, |other| other.id.owner_id == end.id.owner_id)
+    });
     (joined, gone)
 }
 
 /// Removes the first of `endpoints` for which `is_wanted` returns true. Returns false if none is
 /// wanted.
-fn remove_first(
+fn remove_first_matching(
     endpoints: &mut Vec<LiveEndpoint>,
     is_wanted: impl Fn(&LiveEndpoint) -> bool,
 ) -> bool {

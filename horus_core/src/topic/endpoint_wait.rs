@@ -8,11 +8,11 @@ use horus_shm::{Segment, TopicFiles};
 use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
 
 /// The pause after a wait has counted the endpoints for the first time. Each further pause is twice
-/// as long as the one before, up to [`CHECK_PAUSE_MAX`].
-pub(super) const CHECK_PAUSE_MIN: Duration = Duration::from_millis(1);
+/// as long as the one before, up to [`ENDPOINT_CHECK_PAUSE_MAX`].
+pub(super) const ENDPOINT_CHECK_PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// The longest pause before a wait counts the endpoints again.
-pub(super) const CHECK_PAUSE_MAX: Duration = Duration::from_millis(10);
+pub(super) const ENDPOINT_CHECK_PAUSE_MAX: Duration = Duration::from_millis(10);
 
 /// The kind and number of endpoints for which a call waits.
 #[derive(Debug, Clone, Copy)]
@@ -55,9 +55,9 @@ impl WantedEndpoints {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let deadline = Instant::now().checked_add(timeout);
-        let mut pause = CHECK_PAUSE_MIN;
+        let mut pause = ENDPOINT_CHECK_PAUSE_MIN;
         loop {
-            let found = self.count(&files)?;
+            let found = self.count_endpoints(&files)?;
             if found >= self.count {
                 return Ok(found);
             }
@@ -73,18 +73,18 @@ impl WantedEndpoints {
                 });
             }
             thread::sleep(left.map_or(pause, |left| left.min(pause)));
-            pause = CHECK_PAUSE_MAX.min(pause * 2);
+            pause = ENDPOINT_CHECK_PAUSE_MAX.min(pause * 2);
             files.add_current_file();
         }
     }
 
-    fn count(self, files: &TopicFiles) -> Result<usize, EndpointError> {
+    fn count_endpoints(self, files: &TopicFiles) -> Result<usize, EndpointError> {
         let found = match self.kind {
             EndpointKind::Publisher => files.publisher_count(),
             EndpointKind::Subscriber => files.subscriber_count(),
         };
         // WHY after the count: a file that was truncated is found by the loads of the count.
-        check_usable(files.newest())?;
+        check_endpoints_readable(files.newest())?;
         Ok(found.saturating_sub(self.own))
     }
 
@@ -109,7 +109,7 @@ impl WantedEndpoints {
 
 /// Returns an error in a forked child, or if the segment's memory is lost: the segment then no
 /// longer shows the topic's endpoints.
-pub(super) fn check_usable(segment: &Segment) -> Result<(), EndpointError> {
+pub(super) fn check_endpoints_readable(segment: &Segment) -> Result<(), EndpointError> {
     let topic = segment.label();
     if segment.is_forked() {
         return Err(EndpointError::Forked { topic });

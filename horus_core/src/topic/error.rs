@@ -47,7 +47,7 @@ impl TopicError {
                 }
             }
             OpenError::Shape(mut error) => {
-                error.field = setting_name(error.field);
+                error.field = qos_setting_name(error.field);
                 Self::Open {
                     topic,
                     cause: Box::new(OpenError::Shape(error)),
@@ -121,10 +121,10 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Converts this error to the error of a send to `topic`, whose slots have `max` bytes.
-    pub(crate) fn into_send_error(self, topic: TopicLabel, max: usize) -> SendError<()> {
+    /// Converts this error to the error of a send to `topic`, whose slots have `slot_bytes` bytes.
+    pub(crate) fn into_send_error(self, topic: TopicLabel, slot_bytes: usize) -> SendError<()> {
         let message = ();
-        let max = max as u64;
+        let max = slot_bytes as u64;
         match self {
             Self::TooLong { bytes } => SendError::TooLong {
                 topic,
@@ -181,7 +181,7 @@ pub enum RecvTimeoutError {
     },
     /// No live publisher offers what this subscriber requests. Transient: a publisher that offers
     /// enough may join later.
-    #[error("{topic}: {cause}{}", in_parentheses(*difference))]
+    #[error("{topic}: {cause}{}", note_in_parentheses(*difference))]
     Incompatible {
         /// The topic whose publishers do not match this subscriber.
         topic: TopicLabel,
@@ -270,7 +270,7 @@ const fn no_publisher_note(has_publisher: bool) -> &'static str {
 }
 
 /// Returns the end of a text: `note` in parentheses, or nothing.
-fn in_parentheses(note: Option<&str>) -> String {
+fn note_in_parentheses(note: Option<&str>) -> String {
     note.map_or_else(String::new, |note| format!(" ({note})"))
 }
 
@@ -373,7 +373,7 @@ pub enum WaitError {
 
 /// Returns the name of the setting in [`Qos`](crate::topic::Qos) that determines `field`, a field
 /// of the settings of the crate `horus_shm`.
-fn setting_name(field: &'static str) -> &'static str {
+fn qos_setting_name(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",
         "reader_limit" => "subscribers_max",

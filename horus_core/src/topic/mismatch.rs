@@ -11,11 +11,12 @@ use super::error::RecvError;
 use crate::log::{Level, report_warning};
 use crate::message::{SchemaDifference, first_difference};
 
-/// Maximum number of texts in [`DIFFERENCE_TEXTS`]. WHY: other programs choose the names in them.
-const DIFFERENCE_TEXTS_MAX: usize = 64;
+/// Maximum number of texts in [`SCHEMA_DIFFERENCE_TEXTS`]. WHY: other programs choose the names in
+/// them.
+const SCHEMA_DIFFERENCE_TEXTS_MAX: usize = 64;
 
 /// The texts of all differences that errors of this process have named.
-static DIFFERENCE_TEXTS: ForkLocal<Mutex<BTreeSet<&'static str>>> = ForkLocal::new();
+static SCHEMA_DIFFERENCE_TEXTS: ForkLocal<Mutex<BTreeSet<&'static str>>> = ForkLocal::new();
 
 /// Makes the subscriber of `raw` log a line whenever it finds a publisher that does not match it.
 pub(super) fn log_mismatches(raw: &mut RawConsumer) {
@@ -25,7 +26,7 @@ pub(super) fn log_mismatches(raw: &mut RawConsumer) {
 #[cold]
 fn log_mismatch(found: &MismatchedPublisher) {
     let topic = found.topic;
-    let publisher = process_text(found.publisher.as_ref(), "a publisher that has left");
+    let publisher = describe_process(found.publisher.as_ref(), "a publisher that has left");
     match found.cause {
         Mismatch::Type => {
             let difference = first_difference(&found.wanted.schema, &found.offered.schema);
@@ -46,10 +47,10 @@ fn log_mismatch(found: &MismatchedPublisher) {
     }
 }
 
-/// Returns a text that identifies the process of an endpoint; `unknown` if it is not known.
-fn process_text(endpoint: Option<&Participant>, unknown: &str) -> String {
+/// Returns a text that identifies the process of an endpoint; `text_if_unknown` if it is not known.
+fn describe_process(endpoint: Option<&Participant>, text_if_unknown: &str) -> String {
     let process = endpoint.and_then(|endpoint| endpoint.process.as_ref());
-    process.map_or_else(|| unknown.to_owned(), |process| process.to_string())
+    process.map_or_else(|| text_if_unknown.to_owned(), |process| process.to_string())
 }
 
 /// Logs a line for each present subscriber that a new publisher does not match. A subscriber that
@@ -68,7 +69,7 @@ pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
             None => continue,
         };
         let process = raw.segment().process_of(reader.owner_id);
-        let subscriber = process_text(Some(&process), "a subscriber");
+        let subscriber = describe_process(Some(&process), "a subscriber");
         let text = format_args!(
             "{topic}: nothing from this publisher reaches {subscriber}, because {reason}"
         );
@@ -89,29 +90,29 @@ pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
 /// Adds the first difference between the message types to an error that has none. `raw` is the
 /// subscriber whose call returned the error.
 #[cold]
-pub(super) fn with_difference(raw: &RawConsumer, mut error: RecvError) -> RecvError {
+pub(super) fn add_schema_difference(raw: &RawConsumer, mut error: RecvError) -> RecvError {
     if let RecvError::Incompatible { difference, .. } = &mut error
         && let Some(found) = schema_difference(raw)
     {
-        *difference = keep_text(&found.to_string());
+        *difference = intern_text(&found.to_string());
     }
     error
 }
 
 /// Returns a copy of `text` that lives as long as the process, and is made only once. Returns
-/// `None` if there are [`DIFFERENCE_TEXTS_MAX`] other ones already.
+/// `None` if there are [`SCHEMA_DIFFERENCE_TEXTS_MAX`] other ones already.
 ///
 /// WHY: errors can then be copied.
-fn keep_text(text: &str) -> Option<&'static str> {
+fn intern_text(text: &str) -> Option<&'static str> {
     // WHY poison is ignored: an insertion that panics leaves the set unchanged.
-    let mut texts = DIFFERENCE_TEXTS
+    let mut texts = SCHEMA_DIFFERENCE_TEXTS
         .get()
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = texts.get(text) {
         return Some(known);
     }
-    if texts.len() == DIFFERENCE_TEXTS_MAX {
+    if texts.len() == SCHEMA_DIFFERENCE_TEXTS_MAX {
         return None;
     }
     let text: &'static str = Box::leak(text.into());

@@ -44,14 +44,14 @@ impl OpenSettings {
 
     /// Opens the topic's file. If the topic does not exist, creates it, or fails if these settings
     /// have no message type.
-    pub(super) fn segment(&self) -> Result<Arc<Segment>, TopicError> {
+    pub(super) fn open_or_create_segment(&self) -> Result<Arc<Segment>, TopicError> {
         match self.info {
-            Some(_) => self.open(self.qos, Segment::open_or_create),
-            None => self.open(self.qos, Segment::open),
+            Some(_) => self.open_segment_with(self.qos, Segment::open_or_create),
+            None => self.open_segment_with(self.qos, Segment::open),
         }
     }
 
-    fn open(
+    fn open_segment_with(
         &self,
         qos: Qos,
         open: impl FnOnce(&Arc<Namespace>, &TopicName, &Request) -> Result<Arc<Segment>, OpenError>,
@@ -75,12 +75,12 @@ impl OpenSettings {
             request.defaults.clone_from(&self.defaults);
             open(&namespace, &name, &request)
         };
-        open().map_err(|error| self.topic_error(error))
+        open().map_err(|error| self.to_topic_error(error))
     }
 
-    pub(super) fn producer(&self, segment: &Arc<Segment>) -> Result<RawProducer, TopicError> {
+    pub(super) fn open_producer(&self, segment: &Arc<Segment>) -> Result<RawProducer, TopicError> {
         let raw = RawProducer::new(Arc::clone(segment), self.qos.stall_policy());
-        let raw = raw.map_err(|error| self.topic_error(error))?;
+        let raw = raw.map_err(|error| self.to_topic_error(error))?;
         if raw.has_displaced_history() {
             let label = segment.label();
             let text = format_args!(
@@ -96,28 +96,28 @@ impl OpenSettings {
 
     /// Reserves the memory of a lane for a publisher with these settings.
     pub(super) fn reserve_lane(&self, segment: Arc<Segment>) -> Result<(), TopicError> {
-        RawProducer::reserve_lane(segment).map_err(|error| self.topic_error(error))
+        RawProducer::reserve_lane(segment).map_err(|error| self.to_topic_error(error))
     }
 
-    pub(super) fn consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {
+    pub(super) fn open_consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {
         let reading = if self.qos.requests_reliable() {
             ReadMode::Gated
         } else {
             ReadMode::KeepLast
         };
         let raw = RawConsumer::new(Arc::clone(segment), reading);
-        raw.map_err(|error| self.topic_error(error))
+        raw.map_err(|error| self.to_topic_error(error))
     }
 
     /// Opens a reader of the topic, which must exist, and maps all memory of the topic read-only.
-    pub(super) fn observer(&self) -> Result<RawConsumer, TopicError> {
+    pub(super) fn open_observer(&self) -> Result<RawConsumer, TopicError> {
         let qos = Qos::new().strict(self.qos.is_strict());
         let qos = qos.strict_schema(self.qos.is_schema_strict());
-        let segment = self.open(qos, Segment::open)?;
-        RawConsumer::new(segment, ReadMode::Observer).map_err(|error| self.topic_error(error))
+        let segment = self.open_segment_with(qos, Segment::open)?;
+        RawConsumer::new(segment, ReadMode::Observer).map_err(|error| self.to_topic_error(error))
     }
 
-    fn topic_error(&self, error: OpenError) -> TopicError {
+    fn to_topic_error(&self, error: OpenError) -> TopicError {
         TopicError::new(&self.name, error)
     }
 }

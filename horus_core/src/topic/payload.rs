@@ -65,7 +65,7 @@ pub trait MessageReader<T>: Debug + Send + Unpin {
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T>;
     fn latest(&mut self) -> Option<T>;
     /// Returns the number of messages that this subscriber has received but could not decode.
-    fn malformed(&self) -> u64;
+    fn malformed_message_count(&self) -> u64;
 }
 
 impl<T: Message> Payload for T {
@@ -147,17 +147,17 @@ impl<T: Message> MessageReader<T> for Consumer<T> {
 
     #[inline]
     fn latest(&mut self) -> Option<T> {
-        self.latest_by_key(published_ns_of)
+        self.latest_by_key(published_ns_of_message)
     }
 
-    fn malformed(&self) -> u64 {
+    fn malformed_message_count(&self) -> u64 {
         0
     }
 }
 
 /// Returns a number that orders messages by age: it is greater for the newer one of two messages.
 /// See [`TimeFields`].
-pub(crate) fn published_ns_of<T: Message>(message: &T) -> u64 {
+pub(crate) fn published_ns_of_message<T: Message>(message: &T) -> u64 {
     published_ns::<T>(bytemuck::bytes_of(message))
 }
 

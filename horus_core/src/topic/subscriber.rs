@@ -8,8 +8,8 @@ use std::time::Duration;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{MismatchedPublisher, RawConsumer, RawSample, Sample, Watch};
 
-use super::encoded::MALFORMED_MAX;
-use super::payload::{MessageReader, published_ns, published_ns_of};
+use super::encoded::MALFORMED_MESSAGES_SKIPPED_MAX;
+use super::payload::{MessageReader, published_ns, published_ns_of_message};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
 use crate::topic::endpoint_events::EndpointEvents;
@@ -158,7 +158,7 @@ impl<T: Payload> Subscriber<T> {
     pub fn check(&self) -> Result<(), RecvError> {
         let raw = self.raw();
         raw.check()
-            .map_err(|error| mismatch::with_difference(raw, error))
+            .map_err(|error| mismatch::add_schema_difference(raw, error))
     }
 
     /// Returns the first difference between the message type of this subscriber and that of the
@@ -265,7 +265,7 @@ impl<T: Payload> Subscriber<T> {
     /// Returns this subscriber's ledger: its counts since it joined.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats::new(self.raw().stats(), self.reader.malformed())
+        Stats::new(self.raw().stats(), self.reader.malformed_message_count())
     }
 
     /// Returns how often a publisher detached this reliable subscriber because it had stopped
@@ -401,7 +401,8 @@ impl<T: Message> Subscriber<T> {
     /// unspecified values.
     #[inline]
     pub fn latest_into(&mut self, message: &mut T) -> bool {
-        self.reader.latest_into_by_key(message, published_ns_of)
+        self.reader
+            .latest_into_by_key(message, published_ns_of_message)
     }
 
     /// Borrows the next message in place in shared memory, or returns `None` if there is no message
@@ -465,7 +466,7 @@ impl<H: Header> Subscriber<Framed<H>> {
         mut borrow: impl FnMut(&mut RawConsumer) -> Result<Option<RawSample>, BorrowError>,
     ) -> Result<Option<FramedSample<H>>, BorrowError> {
         let decoder = &mut self.reader;
-        for _ in 0..MALFORMED_MAX {
+        for _ in 0..MALFORMED_MESSAGES_SKIPPED_MAX {
             let Some(sample) = borrow(&mut decoder.raw)? else {
                 return Ok(None);
             };

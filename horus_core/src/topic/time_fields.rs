@@ -37,10 +37,14 @@ impl TimeFields {
     /// Returns a number that is greater for the newer one of two messages. Returns 0 if messages
     /// have neither of the two fields.
     pub(super) fn published_ns(self, message: &[u8]) -> u64 {
-        self.published_ns_by(message, clocks_now_ns)
+        self.published_ns_with_clocks(message, clocks_now_ns)
     }
 
-    fn published_ns_by(self, message: &[u8], clocks_now_ns: impl Fn() -> (u64, u64)) -> u64 {
+    fn published_ns_with_clocks(
+        self,
+        message: &[u8],
+        clocks_now_ns: impl Fn() -> (u64, u64),
+    ) -> u64 {
         let at = |offset: Option<usize>| offset.map_or(0, |offset| u64_at(message, offset));
         let timestamp_ns = at(self.timestamp);
         if self.monotonic.is_none() {
@@ -78,7 +82,7 @@ mod tests {
             monotonic: has_monotonic.then_some(8),
         };
         let message = [timestamp_ns, monotonic_ns].map(u64::to_ne_bytes);
-        fields.published_ns_by(message.as_flattened(), || NOW)
+        fields.published_ns_with_clocks(message.as_flattened(), || NOW)
     }
 
     #[test]
@@ -106,7 +110,7 @@ mod tests {
     fn a_message_without_times_or_of_too_few_bytes_is_the_oldest() {
         assert_eq!(TimeFields::find(|_| None).published_ns(&[1; 16]), 0);
         assert_eq!(
-            TimeFields::find(|_| Some(1)).published_ns_by(&[1; 8], || NOW),
+            TimeFields::find(|_| Some(1)).published_ns_with_clocks(&[1; 8], || NOW),
             CLOCK_DIFFERENCE_NS_MAX - 1000
         );
     }

@@ -11,12 +11,12 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, POLL_INTERVAL, Wai
 
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
-use due::{next_interval, saturating_add};
+use due::{next_due_and_missed_count, saturating_add};
 use topic_alarm::{AlarmCounter, TopicAlarm};
 
 /// An additional eventcount that can end a wait, with a function that is called after each
 /// notification of this eventcount. The wait ends if the function returns true.
-pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
+pub(crate) type WakeCondition<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
 
 /// The maximum number of topics in one wait set.
 const TOPICS_MAX: usize = 4096;
@@ -26,13 +26,13 @@ const TOPICS_MAX: usize = 4096;
 /// and wakes the waiting thread.
 ///
 /// WHY two less than [`EVENTS_MAX`], the number of eventcounts on which a thread can sleep at once:
-/// the thread also sleeps for the alarms, and for a [`Bell`].
-const TOPICS_WITHOUT_ALARM: usize = EVENTS_MAX - 2;
+/// the thread also sleeps for the alarms, and for a [`WakeCondition`].
+const TOPICS_WITHOUT_ALARM_MAX: usize = EVENTS_MAX - 2;
 
 /// The counter of the alarms that have gone off in a wait set, and the value that it had before the
 /// alarms were set. Any other value means that an alarm has gone off, because its topic has a
 /// message.
-type ArmedAlarms = (Arc<AlarmCounter>, u64);
+type AlarmCounterAndStart = (Arc<AlarmCounter>, u64);
 
 /// The maximum number of timers in one wait set.
 const INTERVALS_MAX: usize = 1024;
@@ -183,7 +183,7 @@ pub struct WaitSet {
 #[derive(Debug)]
 struct WatchedSubscriber {
     key: Key,
-    deadline: Option<Deadline>,
+    deadline: Option<SilenceDeadline>,
     /// Wakes the waiting thread when the topic has a message. `None` if the thread can sleep for
     /// the topic itself, or has not slept yet.
     alarm: Option<TopicAlarm>,
@@ -191,7 +191,7 @@ struct WatchedSubscriber {
 
 /// The longest time for which a topic may have no message, and when it last had one.
 #[derive(Debug)]
-struct Deadline {
+struct SilenceDeadline {
     allowed: Duration,
     /// The number of messages that the topic's watch had counted at the last check.
     arrivals: u64,
@@ -200,7 +200,7 @@ struct Deadline {
     due: Instant,
 }
 
-impl Deadline {
+impl SilenceDeadline {
     /// Checks whether the topic had a message since the last check. Returns the time since the last
     /// message if the deadline was missed: if the topic was silent for the allowed time, and again
     /// after each further such time. Otherwise returns `None`.
@@ -213,7 +213,7 @@ impl Deadline {
         if now < self.due {
             return None;
         }
-        self.due = next_interval(self.due, self.allowed, now).0;
+        self.due = next_due_and_missed_count(self.due, self.allowed, now).0;
         Some(now - self.heard)
     }
 }
@@ -278,7 +278,7 @@ impl WaitSet {
         let due = saturating_add(now, allowed);
         self.add_watch(
             watch,
-            Some(Deadline {
+            Some(SilenceDeadline {
                 allowed,
                 arrivals,
                 heard: now,
@@ -287,7 +287,11 @@ impl WaitSet {
         )
     }
 
-    fn add_watch(&mut self, watch: Watch, deadline: Option<Deadline>) -> Result<Key, WaitSetFull> {
+    fn add_watch(
+        &mut self,
+        watch: Watch,
+        deadline: Option<SilenceDeadline>,
+    ) -> Result<Key, WaitSetFull> {
         if self.watches.len() == TOPICS_MAX {
             return Err(WaitSetFull {
                 kind: "topics",
@@ -387,20 +391,20 @@ impl WaitSet {
     ///
     /// Returns [`WaitError::Forked`] if a subscriber was inherited through `fork`.
     pub fn wait(&mut self, timeout: Duration) -> Result<&[Ready], WaitError> {
-        self.wait_until(Some(timeout), None)
+        self.wait_for_ready(Some(timeout), None)
     }
 
     /// Waits as [`Self::wait`] does, but does not wake up every 50 ms to poll. It also returns if
-    /// `bell` is notified and its function returns true. In this case, the result is empty.
+    /// `wake_event` is notified and its function returns true. In this case, the result is empty.
     ///
-    /// Another thread has to check [`Self::watches`] repeatedly, and notify the bell if one of the
-    /// topics has messages.
+    /// Another thread has to check [`Self::watches`] repeatedly, and notify the event if one
+    /// of the topics has messages.
     pub(crate) fn wait_without_polling(
         &mut self,
         timeout: Duration,
-        bell: Bell<'_>,
+        wake_event: WakeCondition<'_>,
     ) -> Result<&[Ready], WaitError> {
-        self.wait_until(Some(timeout), Some(bell))
+        self.wait_for_ready(Some(timeout), Some(wake_event))
     }
 
     /// Returns the watches of the topics in the set, which find new messages.
@@ -418,15 +422,15 @@ impl WaitSet {
         if self.is_empty() {
             return Err(WaitError::Empty);
         }
-        self.wait_until(None, None)
+        self.wait_for_ready(None, None)
     }
 
-    fn wait_until(
+    fn wait_for_ready(
         &mut self,
         timeout: Option<Duration>,
-        bell: Option<Bell<'_>>,
+        wake_event: Option<WakeCondition<'_>>,
     ) -> Result<&[Ready], WaitError> {
-        let is_rung = || bell.is_some_and(|(_, is_rung)| is_rung());
+        let must_end_wait = || wake_event.is_some_and(|(_, must_end_wait)| must_end_wait());
         self.watches.iter_mut().for_each(Watch::follow_consumer);
         let mut end = None;
         loop {
@@ -434,14 +438,14 @@ impl WaitSet {
                 return Err(WaitError::Forked);
             }
             let mut clock = None;
-            self.collect_ready(&mut clock);
+            self.collect_ready_entries(&mut clock);
             if !self.ready.is_empty() {
                 return Ok(&self.ready);
             }
             // WHY only now: a wait that finds a message at once does not read the clock.
             let now = *clock.get_or_insert_with(Instant::now);
             let end = *end.get_or_insert_with(|| timeout.and_then(|time| now.checked_add(time)));
-            if end.is_some_and(|end| end <= now) || is_rung() {
+            if end.is_some_and(|end| end <= now) || must_end_wait() {
                 return Ok(&self.ready);
             }
             let deadline = self.next_due_time().into_iter().chain(end).min();
@@ -449,27 +453,27 @@ impl WaitSet {
                 deadline,
                 spin: self.spin,
             };
-            self.sleep(wait_policy, bell);
+            self.sleep(wait_policy, wake_event);
         }
     }
 
-    /// Sleeps until a topic is due, an alarm goes off, or `bell` is notified and its function
+    /// Sleeps until a topic is due, an alarm goes off, or `wake_event` is notified and its function
     /// returns true; but not beyond the deadline of `wait_policy`.
-    fn sleep(&mut self, wait_policy: WaitPolicy, bell: Option<Bell<'_>>) {
+    fn sleep(&mut self, wait_policy: WaitPolicy, wake_event: Option<WakeCondition<'_>>) {
         let (alarms, wait_policy) = self.set_topic_alarms(wait_policy);
         let alarms = alarms.as_ref().map(|(counter, count)| (&**counter, *count));
         let look = || {
             let is_due = self.watches.iter().any(Watch::is_due)
                 || alarms.is_some_and(|(counter, count)| counter.count() != count)
-                || bell.is_some_and(|(_, is_rung)| is_rung());
+                || wake_event.is_some_and(|(_, must_end_wait)| must_end_wait());
             is_due.then_some(())
         };
-        let own = bell.iter().map(|(own, _)| *own);
+        let own = wake_event.iter().map(|(own, _)| *own);
         let own: Vec<_> = own
-            .chain(alarms.iter().map(|(counter, _)| counter.event()))
+            .chain(alarms.iter().map(|(counter, _)| counter.wake_event()))
             .collect();
-        let watches = &self.watches[..self.watches.len().min(TOPICS_WITHOUT_ALARM)];
-        match bell {
+        let watches = &self.watches[..self.watches.len().min(TOPICS_WITHOUT_ALARM_MAX)];
+        match wake_event {
             None => Watch::wait_any_or_notified(&own, watches, wait_policy, look),
             Some(_) => Watch::wait_any_without_polling(&own, watches, wait_policy, look),
         };
@@ -481,8 +485,8 @@ impl WaitSet {
     fn set_topic_alarms(
         &mut self,
         mut wait_policy: WaitPolicy,
-    ) -> (Option<ArmedAlarms>, WaitPolicy) {
-        if self.topics.len() <= TOPICS_WITHOUT_ALARM {
+    ) -> (Option<AlarmCounterAndStart>, WaitPolicy) {
+        if self.topics.len() <= TOPICS_WITHOUT_ALARM_MAX {
             return (None, wait_policy);
         }
         // WHY: one poll of so many topics takes longer than a spin should.
@@ -490,9 +494,9 @@ impl WaitSet {
         let counter = Arc::clone(self.alarm_counter.get_or_insert_default());
         let mut count = counter.count();
         let topics = self.watches.iter().zip(&mut self.topics);
-        for (watch, topic) in topics.skip(TOPICS_WITHOUT_ALARM) {
+        for (watch, topic) in topics.skip(TOPICS_WITHOUT_ALARM_MAX) {
             let new = || TopicAlarm::new(watch, &counter);
-            if !topic.alarm.get_or_insert_with(new).set() {
+            if !topic.alarm.get_or_insert_with(new).try_set() {
                 // WHY: without a thread that serves the alarms, this one has to poll.
                 let next = Instant::now() + POLL_INTERVAL;
                 wait_policy.deadline = wait_policy.deadline.into_iter().chain([next]).min();
@@ -506,9 +510,9 @@ impl WaitSet {
     /// Collects all ready entries in the list of results, and removes the closed entries from the
     /// set.
     ///
-    /// `clock` is the present time, or `None` if the caller has not read the clock yet. Reads the
-    /// clock only if the set has deadlines or timers.
-    fn collect_ready(&mut self, clock: &mut Option<Instant>) {
+    /// `now_if_read` is the present time, or `None` if the caller has not read the clock yet. Reads
+    /// the clock only if the set has deadlines or timers.
+    fn collect_ready_entries(&mut self, now_if_read: &mut Option<Instant>) {
         let Self {
             watches,
             topics,
@@ -534,18 +538,18 @@ impl WaitSet {
             let Some(deadline) = &mut topic.deadline else {
                 continue;
             };
-            let now = *clock.get_or_insert_with(Instant::now);
+            let now = *now_if_read.get_or_insert_with(Instant::now);
             if let Some(silent) = deadline.check_silence(watch, now) {
                 add(Reason::DeadlineMissed { silent });
             }
         }
         for interval in intervals.iter_mut() {
-            let now = *clock.get_or_insert_with(Instant::now);
+            let now = *now_if_read.get_or_insert_with(Instant::now);
             if interval.due > now {
                 continue;
             }
             let missed;
-            (interval.due, missed) = next_interval(interval.due, interval.period, now);
+            (interval.due, missed) = next_due_and_missed_count(interval.due, interval.period, now);
             ready.push(Ready {
                 key: interval.key,
                 reason: Reason::Timer { missed },

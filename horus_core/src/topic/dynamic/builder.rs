@@ -68,7 +68,7 @@ impl DynamicBuilder {
     ///
     /// Returns [`TopicError`] if the publisher cannot be opened.
     pub fn publisher(self) -> Result<DynamicPublisher, TopicError> {
-        let raw = self.0.producer(&self.0.segment()?)?;
+        let raw = self.0.open_producer(&self.0.open_or_create_segment()?)?;
         Ok(DynamicPublisher::from_raw(raw))
     }
 
@@ -79,7 +79,7 @@ impl DynamicBuilder {
     ///
     /// Returns [`TopicError`] if the subscriber cannot be opened.
     pub fn subscriber(self) -> Result<DynamicSubscriber, TopicError> {
-        let raw = self.0.consumer(&self.0.segment()?)?;
+        let raw = self.0.open_consumer(&self.0.open_or_create_segment()?)?;
         Ok(DynamicSubscriber::from_raw(raw))
     }
 
@@ -91,7 +91,7 @@ impl DynamicBuilder {
     ///
     /// Returns [`TopicError`] if the observer cannot be opened.
     pub fn observer(self) -> Result<DynamicSubscriber, TopicError> {
-        Ok(DynamicSubscriber::from_raw(self.0.observer()?))
+        Ok(DynamicSubscriber::from_raw(self.0.open_observer()?))
     }
 
     /// Opens a publisher and a subscriber of the topic.
@@ -100,9 +100,9 @@ impl DynamicBuilder {
     ///
     /// Returns [`TopicError`] if one of the endpoints cannot be opened.
     pub fn endpoints(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
-        let segment = self.0.segment()?;
-        let producer = self.0.producer(&segment)?;
-        let consumer = self.0.consumer(&segment)?;
+        let segment = self.0.open_or_create_segment()?;
+        let producer = self.0.open_producer(&segment)?;
+        let consumer = self.0.open_consumer(&segment)?;
         Ok((
             DynamicPublisher::from_raw(producer),
             DynamicSubscriber::from_raw(consumer),

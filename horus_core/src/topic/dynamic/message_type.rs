@@ -55,10 +55,10 @@ pub enum DynamicSchema {
 
 impl DynamicType {
     /// The text that a topic stores instead of a schema if its messages are plain bytes.
-    const BYTES_SCHEMA: &str = "horus bytes 1\n";
+    const PLAIN_BYTES_SCHEMA: &str = "horus bytes 1\n";
     /// The alignment, in bytes, of messages whose length varies. It is the same as that of
     /// [`Framed`](crate::message::Framed) messages.
-    const SIZED_ALIGN: u32 = 64;
+    const VARIABLE_LENGTH_ALIGN_BYTES: u32 = 64;
     /// Initial capacity of a publisher's slots for messages whose length varies, in bytes. Slots
     /// grow when a longer message is sent.
     pub(in crate::topic) const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
@@ -83,7 +83,7 @@ impl DynamicType {
                 schema.size as u64
             },
             align: if sized {
-                Self::SIZED_ALIGN
+                Self::VARIABLE_LENGTH_ALIGN_BYTES
             } else {
                 schema.align as u32
             },
@@ -98,10 +98,10 @@ impl DynamicType {
     pub fn bytes() -> Self {
         Self::new(TypeInfo {
             name: "bytes".into(),
-            schema: Self::BYTES_SCHEMA.into(),
-            hash: fnv1a_128(Self::BYTES_SCHEMA.as_bytes()).to_be_bytes(),
+            schema: Self::PLAIN_BYTES_SCHEMA.into(),
+            hash: fnv1a_128(Self::PLAIN_BYTES_SCHEMA.as_bytes()).to_be_bytes(),
             bytes: Self::DEFAULT_MAX_MESSAGE_BYTES,
-            align: Self::SIZED_ALIGN,
+            align: Self::VARIABLE_LENGTH_ALIGN_BYTES,
             sized: true,
             growth: FieldPrefixes::default(),
         })
@@ -116,7 +116,7 @@ impl DynamicType {
     /// Returns the message type that `info` describes. A topic stores such type information.
     pub(super) fn new(info: TypeInfo) -> Self {
         let schema = Schema::parse(&info.schema).ok();
-        let time_fields = TimeFields::find(|name| u64_offset(schema.as_ref()?, name));
+        let time_fields = TimeFields::find(|name| u64_field_offset(schema.as_ref()?, name));
         let plain = schema.and_then(|schema| Some((schema.layout().ok()?, schema)));
         let schema = match plain {
             _ if info.schema == MSGPACK_SCHEMA => DynamicSchema::MessagePack,
@@ -216,7 +216,7 @@ impl PartialEq for DynamicType {
 impl Eq for DynamicType {}
 
 /// Returns the offset in bytes of the field `name`; `None` if there is no `u64` field of this name.
-fn u64_offset(schema: &ParsedSchema, name: &str) -> Option<usize> {
+fn u64_field_offset(schema: &ParsedSchema, name: &str) -> Option<usize> {
     let field = schema.fields.iter().find(|field| field.path == name)?;
     let is_u64 = field.shape.primitive == Primitive::U64 && field.shape.count == 1;
     is_u64.then_some(field.shape.offset)

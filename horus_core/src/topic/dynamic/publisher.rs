@@ -73,7 +73,7 @@ impl DynamicPublisher {
     /// [`SendError::Forked`] or [`SendError::RegionLost`].
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
-        self.check_length(message.len())?;
+        self.check_message_length(message.len())?;
         self.raw.send_bytes(message)
     }
 
@@ -89,7 +89,7 @@ impl DynamicPublisher {
         message: &[u8],
         timeout: Duration,
     ) -> Result<(), SendError<()>> {
-        self.check_length(message.len())?;
+        self.check_message_length(message.len())?;
         self.raw
             .send_bytes_until(WaitPolicy::with_timeout(timeout), message)
     }
@@ -107,7 +107,7 @@ impl DynamicPublisher {
         message: &[u8],
         timeout: Duration,
     ) -> Result<(), SendError<()>> {
-        self.check_length(message.len())?;
+        self.check_message_length(message.len())?;
         self.raw
             .send_bytes_uncounted(WaitPolicy::with_timeout(timeout), message)
     }
@@ -132,17 +132,17 @@ impl DynamicPublisher {
     }
 
     #[inline(always)]
-    fn check_length(&self, bytes: usize) -> Result<(), SendError<()>> {
+    fn check_message_length(&self, bytes: usize) -> Result<(), SendError<()>> {
         // WHY not a copy in this publisher: the compiler merges this with the producer's own check.
         if self.raw.fits(bytes) {
             Ok(())
         } else {
-            Err(self.length_error(bytes))
+            Err(self.message_length_error(bytes))
         }
     }
 
     #[cold]
-    fn length_error(&self, bytes: usize) -> SendError<()> {
+    fn message_length_error(&self, bytes: usize) -> SendError<()> {
         let topic = self.label();
         let message = ();
         let bytes = bytes as u64;
@@ -235,7 +235,7 @@ impl DynamicPublisher {
     /// `bytes` is longer than the lent slot, and [`SendError::Unencodable`] in the same cases as
     /// [`Self::send_bytes`]. After the last two errors, the slot is still lent.
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), PublishLentError> {
-        self.check_length(bytes)?;
+        self.check_message_length(bytes)?;
         // WHY not grown: a lent slot keeps its length.
         if bytes > self.slot_bytes() {
             return Err(PublishLentError::Loan(LoanError::SlotTooShort {

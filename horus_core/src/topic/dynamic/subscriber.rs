@@ -160,7 +160,7 @@ impl DynamicSubscriber {
     /// Returns the bytes of the next message, or `None` if there is no message right now. Never
     /// blocks.
     pub fn recv_bytes(&mut self) -> Option<&[u8]> {
-        let bytes = self.decoder.copy_next(RawConsumer::recv_bytes)?;
+        let bytes = self.decoder.copy_next_to_buffer(RawConsumer::recv_bytes)?;
         Some(&self.decoder.buffers[0].as_ref()[..bytes])
     }
 
@@ -176,7 +176,7 @@ impl DynamicSubscriber {
             |raw: &mut RawConsumer, buffer: &mut [u8]| raw.recv_bytes_until(wait_policy, buffer);
         let bytes = self
             .decoder
-            .copy_next(recv)
+            .copy_next_to_buffer(recv)
             .ok_or_else(|| self.timeout_error())?;
         Ok(&self.decoder.buffers[0].as_ref()[..bytes])
     }
@@ -188,7 +188,7 @@ impl DynamicSubscriber {
     pub fn recv(&mut self) -> Option<Value> {
         let message_type = &self.message_type;
         self.decoder
-            .receive(RawConsumer::recv_bytes, |buffer, bytes| {
+            .receive_decodable(RawConsumer::recv_bytes, |buffer, bytes| {
                 message_type.decode(&buffer.as_ref()[..bytes])
             })
     }
@@ -207,7 +207,7 @@ impl DynamicSubscriber {
     /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_bytes(&mut self) -> Option<&[u8]> {
         let published_ns = |message: &[u8]| self.message_type.published_ns(message);
-        let (newest, bytes) = self.decoder.copy_latest(&published_ns)?;
+        let (newest, bytes) = self.decoder.copy_latest_to_buffer(&published_ns)?;
         Some(&self.decoder.buffers[newest].as_ref()[..bytes])
     }
 

@@ -25,7 +25,7 @@ impl AlarmCounter {
     }
 
     /// Returns the eventcount that is notified after each change of [`Self::count`].
-    pub(super) const fn event(&self) -> &LocalEventcount {
+    pub(super) const fn wake_event(&self) -> &LocalEventcount {
         &self.event
     }
 }
@@ -64,7 +64,7 @@ impl TopicAlarm {
     ///
     /// The caller has to read [`AlarmCounter::count`] before this call, and then wait until the
     /// count changes: it also changes if the alarm goes off during this call.
-    pub(super) fn set(&mut self) -> bool {
+    pub(super) fn try_set(&mut self) -> bool {
         self.state.replace_is_set(true) || self.alarm.set(&self.waker)
     }
 }
@@ -118,7 +118,7 @@ mod tests {
         let namespace = Namespace::open(&config).unwrap();
         let (_publisher, idle) = endpoints("idle", &namespace);
         let (mut publisher, mut far) = endpoints("far", &namespace);
-        let (bell, never) = (LocalEventcount::new(), || false);
+        let (wake_event, never) = (LocalEventcount::new(), || false);
         for others in [125, 126, 252, 253, 600] {
             let mut set = WaitSet::new();
             for _ in 0..others {
@@ -132,7 +132,7 @@ mod tests {
                         publisher.send(CmdVel::new(0.5, 0.1)).unwrap();
                     });
                     let ready = set
-                        .wait_without_polling(Duration::MAX, (&bell, &never))
+                        .wait_without_polling(Duration::MAX, (&wake_event, &never))
                         .unwrap();
                     assert_eq!(ready.len(), 1, "{ready:?}");
                     assert_eq!((ready[0].key, ready[0].reason), (key, Reason::Message));
@@ -147,7 +147,7 @@ mod tests {
                     drop(last);
                 });
                 let ready = set
-                    .wait_without_polling(Duration::MAX, (&bell, &never))
+                    .wait_without_polling(Duration::MAX, (&wake_event, &never))
                     .unwrap();
                 assert_eq!(ready[0].reason, Reason::Closed);
             });
