@@ -14,7 +14,7 @@ use crate::actor::timer::{PendingTimer, Timer, TimerMessage};
 use crate::actor::watch::{ActorId, ActorWatch, ChildEnd, Down, Watcher, WatchingActor};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::saturating_nanos;
-use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_and_catch_panic};
 
 /// The services of a group of actors for the actor whose handler runs at present: for example its
 /// address and its timers.
@@ -137,7 +137,7 @@ impl<M: Send + 'static, F> Drop for TimerSender<M, F> {
     /// Drops the function of the timer, and records a panic of that drop. WHY caught: the handler
     /// that cancels a timer does not fail by what the timer has.
     fn drop(&mut self) {
-        if let Some(panic) = catch_panic_in_drop(self.make.take()) {
+        if let Some(panic) = drop_and_catch_panic(self.make.take()) {
             self.group.record_failure(true, &panic);
         }
     }

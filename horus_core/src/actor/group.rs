@@ -32,8 +32,8 @@ use crate::actor::worker_context::WorkerContext;
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics, UserCall};
 use crate::scheduler::api::policy::saturating_nanos;
-use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::event_limit::{EventLimit, with_left_out};
+use crate::scheduler::remote::recorder::EventRecorder;
+use crate::scheduler::run::event_limit::{EventRateLimiter, text_with_left_out_count};
 
 /// An actor that has mail and waits to be run. Only the thread that owns this value may run the
 /// actor.
@@ -114,12 +114,12 @@ pub(crate) struct ActorGroup {
     /// For each worker, the number of messages that it has handled and the actor that it runs at
     /// present. Other threads read these values.
     worker_activities: Box<[WorkerActivity]>,
-    recorder: OnceLock<Recorder>,
+    recorder: OnceLock<EventRecorder>,
     /// The metrics of this group. The scheduler reports them as those of a node, under the group's
     /// name.
     metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
-    event_limit: Mutex<EventLimit>,
+    event_limit: Mutex<EventRateLimiter>,
 }
 
 /// The list of the actors that belong to a group.
@@ -362,7 +362,7 @@ impl ActorGroup {
     }
 
     /// Sets the recorder, which stores the failures of actors in the scheduler's event log.
-    pub(crate) fn set_recorder(&self, recorder: Recorder) {
+    pub(crate) fn set_recorder(&self, recorder: EventRecorder) {
         // WHY ignored: a group is started once.
         let _ = self.recorder.set(recorder);
     }
@@ -519,15 +519,15 @@ impl ActorGroup {
         self.count_failure(is_panic, error);
         let kind = failure_kind(is_panic);
         let now_ns = Clock::kernel().now_ns();
-        let admitted = lock(&self.event_limit).admit(kind, call, now_ns);
+        let admitted = lock(&self.event_limit).take_left_out_count_if_due(kind, call, now_ns);
         if let Some(left_out) = admitted {
-            self.record_event(kind, with_left_out(error, left_out).as_str());
+            self.record_event(kind, text_with_left_out_count(error, left_out).as_str());
         }
     }
 
     /// Records the numbers of the failures that were left out: no later event contains them.
     pub(super) fn record_left_out_failures(&self) {
-        for (kind, left_out) in lock(&self.event_limit).take_left_out() {
+        for (kind, left_out) in lock(&self.event_limit).take_left_out_counts_by_kind() {
             self.record_event(kind, &format!("{left_out} more before the end"));
         }
     }

@@ -19,7 +19,7 @@ use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::run::catch_panic::{
-    catch_panic, catch_panic_in_drop, error_text, panic_text,
+    catch_panic, drop_and_catch_panic, error_text, panic_text,
 };
 
 /// An actor and its state, as they are stored in the actor's cell, the memory that senders share.
@@ -393,7 +393,7 @@ fn flow_after_visit(group: &ActorGroup) -> Flow {
 
 /// Drops an actor, or a message. A panic in its `drop` is caught, and recorded as a failure.
 fn drop_actor<A>(actor: A, group: &ActorGroup) {
-    if let Some(panic) = catch_panic_in_drop(actor) {
+    if let Some(panic) = drop_and_catch_panic(actor) {
         group.record_repeated_failure(true, Some(UserCall::Drop), &panic);
     }
 }

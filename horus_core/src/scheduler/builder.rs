@@ -114,7 +114,7 @@ impl<'a> NodeBuilder<'a> {
     /// Declares that the node receives from `subscriber`, like [`Self::reads`], for a subscriber
     /// whose message type is known only at run time. `topic` is the name of the subscriber's topic.
     pub fn add_subscriber(&mut self, topic: &str, subscriber: &impl Watchable) {
-        self.spec.reads.push(without_slash(topic));
+        self.spec.reads.push(without_leading_slash(topic));
         let subscription = Subscription::new(topic, subscriber);
         if !self
             .subscriptions
@@ -151,7 +151,7 @@ impl<'a> NodeBuilder<'a> {
         qos: Qos,
     ) -> Result<Publisher<T>, TopicError> {
         let publisher = self.topic_builder(topic, qos).publisher()?;
-        self.spec.writes.push(without_slash(topic));
+        self.spec.writes.push(without_leading_slash(topic));
         Ok(publisher)
     }
 
@@ -250,14 +250,14 @@ impl<'a> NodeBuilder<'a> {
     /// of the topic. The scheduler then does not know the subscriber, so it cannot report memory
     /// that the subscriber fails to map.
     pub fn reads_topic(mut self, topic: &str) -> Self {
-        self.spec.reads.push(without_slash(topic));
+        self.spec.reads.push(without_leading_slash(topic));
         self
     }
 
     /// Declares that the node sends on `topic`, like [`Self::writes`], but takes only the name of
     /// the topic.
     pub fn writes_topic(mut self, topic: &str) -> Self {
-        self.spec.writes.push(without_slash(topic));
+        self.spec.writes.push(without_leading_slash(topic));
         self
     }
 
@@ -476,6 +476,6 @@ impl<'a> NodeBuilder<'a> {
 }
 
 /// Returns the name of a topic without a leading slash, which makes no difference.
-fn without_slash(topic: &str) -> String {
+fn without_leading_slash(topic: &str) -> String {
     topic.strip_prefix('/').unwrap_or(topic).to_owned()
 }

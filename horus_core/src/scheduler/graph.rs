@@ -114,7 +114,7 @@ pub enum Finding {
 
 impl NodePlan {
     /// Returns the node as an entry of a [`Graph`].
-    pub(super) fn graph_node(&self) -> GraphNode {
+    pub(super) fn to_graph_node(&self) -> GraphNode {
         GraphNode {
             name: self.name.clone(),
             class: self.class,
@@ -154,7 +154,7 @@ impl Graph {
             names.then_with(|| (&a.reads, &a.writes).cmp(&(&b.reads, &b.writes)))
         });
         let all: Vec<_> = (0..nodes.len()).collect();
-        let cycles = MessageFlow::between(&nodes, &all).cycles();
+        let cycles = MessageFlow::between_nodes(&nodes, &all).cycles();
         let ranks = rank_nodes(&nodes);
         Self {
             nodes,
@@ -270,8 +270,8 @@ impl Graph {
         found
     }
 
-    fn node_name(&self, node: usize) -> &str {
-        &self.nodes[node].name
+    fn node_name(&self, node_index: usize) -> &str {
+        &self.nodes[node_index].name
     }
 }
 
@@ -296,11 +296,12 @@ fn endpoints_by_topic(nodes: &[GraphNode]) -> BTreeMap<&str, TopicEndpoints> {
 }
 
 /// Returns each pair of a node that writes a topic and a node that reads it, as the indices of the
-/// two nodes. `ends` contains the readers and writers of the topic.
-fn writer_reader_pairs(ends: &TopicEndpoints) -> impl Iterator<Item = (usize, usize)> {
-    ends.writers
+/// two nodes. `endpoints` contains the readers and writers of the topic.
+fn writer_reader_pairs(endpoints: &TopicEndpoints) -> impl Iterator<Item = (usize, usize)> {
+    endpoints
+        .writers
         .iter()
-        .flat_map(|writer| ends.readers.iter().map(|reader| (*writer, *reader)))
+        .flat_map(|writer| endpoints.readers.iter().map(|reader| (*writer, *reader)))
 }
 
 /// Returns the rank of each node. Handles the orders one after the other, from the smallest,
@@ -313,9 +314,10 @@ fn rank_nodes(nodes: &[GraphNode]) -> Vec<usize> {
         let group: Vec<_> = (0..nodes.len())
             .filter(|node| nodes[*node].order == order)
             .collect();
-        let mut flow = MessageFlow::between(nodes, &group);
+        let mut flow = MessageFlow::between_nodes(nodes, &group);
         flow.break_cycles();
-        for (node, rank) in flow.longest_chains(|topic| min_ranks.get(topic).copied().unwrap_or(0))
+        for (node, rank) in
+            flow.node_indices_and_depths(|topic| min_ranks.get(topic).copied().unwrap_or(0))
         {
             ranks[node] = rank;
         }
@@ -343,22 +345,32 @@ struct MessageFlow<'a> {
 }
 
 impl<'a> MessageFlow<'a> {
-    fn between(all: &'a [GraphNode], nodes: &'a [usize]) -> Self {
-        let names = |node: &'a usize| all[*node].reads.iter().chain(&all[*node].writes);
-        let topics: BTreeSet<_> = nodes.iter().flat_map(names).map(String::as_str).collect();
+    fn between_nodes(all_nodes: &'a [GraphNode], node_indices: &'a [usize]) -> Self {
+        let names = |node: &'a usize| {
+            all_nodes[*node]
+                .reads
+                .iter()
+                .chain(&all_nodes[*node].writes)
+        };
+        let topics: BTreeSet<_> = node_indices
+            .iter()
+            .flat_map(names)
+            .map(String::as_str)
+            .collect();
         let topics: Vec<_> = topics.into_iter().collect();
-        let mut next = vec![Vec::new(); nodes.len() + topics.len()];
-        let vertex =
-            |topic: &String| nodes.len() + topics.partition_point(|name| *name < topic.as_str());
-        for (index, node) in nodes.iter().enumerate() {
-            next[index].extend(all[*node].writes.iter().map(vertex));
-            all[*node]
+        let mut next = vec![Vec::new(); node_indices.len() + topics.len()];
+        let vertex = |topic: &String| {
+            node_indices.len() + topics.partition_point(|name| *name < topic.as_str())
+        };
+        for (index, node) in node_indices.iter().enumerate() {
+            next[index].extend(all_nodes[*node].writes.iter().map(vertex));
+            all_nodes[*node]
                 .reads
                 .iter()
                 .for_each(|topic| next[vertex(topic)].push(index));
         }
         Self {
-            nodes,
+            nodes: node_indices,
             topics,
             next,
         }
@@ -401,7 +413,7 @@ impl<'a> MessageFlow<'a> {
             {
                 let mut cycle: Vec<_> = component.into_iter().map(|index| set[index]).collect();
                 cycle.sort_unstable();
-                self.cut_edges_to_first(&cycle);
+                self.remove_edges_to_first_node(&cycle);
                 sets.push(cycle);
             }
         }
@@ -409,7 +421,7 @@ impl<'a> MessageFlow<'a> {
 
     /// Removes those edges to the first node of `cycle` that come from within the cycle. Keeps
     /// those that come from outside.
-    fn cut_edges_to_first(&mut self, cycle: &[usize]) {
+    fn remove_edges_to_first_node(&mut self, cycle: &[usize]) {
         let head = cycle[0];
         let begin = self.nodes.len();
         for topic in cycle.iter().copied().filter(|vertex| *vertex >= begin) {
@@ -432,12 +444,15 @@ impl<'a> MessageFlow<'a> {
     }
 
     /// Returns, for each node, its index among all nodes and its depth: the length of the longest
-    /// chain of nodes before it. The readers of a topic get at least the depth that `min_ranks`
-    /// returns for that topic. The graph must have no cycles.
-    fn longest_chains(&self, min_ranks: impl Fn(&str) -> usize) -> Vec<(usize, usize)> {
+    /// chain of nodes before it. The readers of a topic get at least the depth that
+    /// `min_depth_of_topic` returns for that topic. The graph must have no cycles.
+    fn node_indices_and_depths(
+        &self,
+        min_depth_of_topic: impl Fn(&str) -> usize,
+    ) -> Vec<(usize, usize)> {
         let mut depths = vec![0; self.next.len()];
         for (depth, topic) in depths[self.nodes.len()..].iter_mut().zip(&self.topics) {
-            *depth = min_ranks(topic);
+            *depth = min_depth_of_topic(topic);
         }
         // WHY this order: Tarjan's algorithm finds a component after all components that it
         // reaches.

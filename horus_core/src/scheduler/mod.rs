@@ -73,7 +73,7 @@ use run::commands::Commands;
 use run::cores::highest_cpu_plus_one;
 use run::executor::simulated::{self, SimulatedNode, SimulatedTimestamps};
 use run::node_entry::NodeEntry;
-use run::pending_node::{PendingNode, group_of_shared_node};
+use run::pending_node::{PendingNode, find_thread_group_of_node};
 use run::run_state::RunState;
 use run::runner::Runner;
 use watch::supervisor::EventCallback;
@@ -165,7 +165,7 @@ impl Scheduler {
         Graph::new(
             self.entries
                 .iter()
-                .map(|entry| entry.runner.plan().graph_node()),
+                .map(|entry| entry.runner.plan().to_graph_node()),
         )
     }
 
@@ -184,7 +184,7 @@ impl Scheduler {
             (plan.order, graph.rank(&plan.name))
         });
         for (position, entry) in self.entries.iter_mut().enumerate() {
-            entry.runner.set_position(position);
+            entry.runner.set_start_index(position);
         }
     }
 
@@ -195,7 +195,7 @@ impl Scheduler {
             Namespace::current().map_err(|error| TopicError::new(&topic, error.into()))
         };
         let namespace = self.namespace.clone().map_or_else(current, Ok)?;
-        let (_, lanes) = running::black_box_lanes(&self.entries);
+        let (_, lanes) = running::black_box_lane_indices_and_count(&self.entries);
         SchedulerEndpoints::open(&namespace, &self.name, &self.graph(), lanes)
     }
 
@@ -215,9 +215,9 @@ impl Scheduler {
         }
         if plan.chain.is_some() {
             let mut admitted = self.entries.iter().map(|entry| entry.runner.plan());
-            admitted.try_for_each(|other| plan.check_chain_agreement(other))?;
+            admitted.try_for_each(|other| plan.check_same_chain_settings(other))?;
         }
-        let shared = group_of_shared_node(&plan, &self.entries)?;
+        let shared = find_thread_group_of_node(&plan, &self.entries)?;
         self.names.insert(plan.name.clone());
         let commands = Arc::<Commands>::default();
         let metrics = Arc::<LiveMetrics>::default();
@@ -397,20 +397,23 @@ impl Scheduler {
             if self.shared.is_stopping() {
                 break;
             }
-            let after = node.runner.init_at_start(&clock);
-            self.shared.stop_run_if_turn_demands([&node.runner], after);
+            let decision = node.runner.init_at_start(&clock);
+            self.shared.stop_run_if_decided([&node.runner], decision);
         }
         if !self.shared.is_stopping() {
-            let after = simulated::run_simulation(
+            let decision = simulated::run_simulation(
                 &mut nodes,
                 saturating_nanos(time),
                 &timestamps,
                 &self.shared,
             );
             self.shared
-                .stop_run_if_turn_demands(nodes.iter().map(|node| &node.runner), after);
+                .stop_run_if_decided(nodes.iter().map(|node| &node.runner), decision);
         }
-        let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
+        let reason = self
+            .shared
+            .stop_reason()
+            .unwrap_or(StopReason::DurationElapsed);
         if reason.is_failure() {
             nodes
                 .iter_mut()

@@ -18,16 +18,16 @@ use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::report::{NodeReport, Report, RunError, StopReason};
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::catch_panic::catch_panic_in_drop;
+use crate::scheduler::remote::recorder::EventRecorder;
+use crate::scheduler::run::catch_panic::drop_and_catch_panic;
 use crate::scheduler::run::executor::best_effort;
-use crate::scheduler::run::executor::thread::{RunThread, WaitTime, spawn_thread};
+use crate::scheduler::run::executor::thread::{RunEndTimeLimit, RunThread, spawn_thread};
 use crate::scheduler::run::handle::Handle;
 use crate::scheduler::run::initialisation::init_nodes;
 use crate::scheduler::run::panics::{self, ThreadNodesGuard};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 use crate::scheduler::run::workers::{StartContext, Workers, needed_thread_count};
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
 use crate::scheduler::watch::supervisor::Supervisor;
@@ -36,16 +36,18 @@ use crate::scheduler::watch::watched_node::WatchedNode;
 
 /// The longest time for which the end of a run waits for the last ticks of nodes.
 const LAST_TICK_TIME_MAX: Duration = Duration::from_millis(800);
-/// The longest time for which the end of a run waits until the supervisor has looked once more for
+/// The longest time for which the end of a run waits until the supervisor has checked once more for
 /// an emergency stop. A supervisor that a callback does not keep busy needs 10 ms at most.
-const LAST_LOOK_TIME_MAX: Duration = Duration::from_millis(40);
+const FINAL_EMERGENCY_CHECK_TIME_MAX: Duration = Duration::from_millis(40);
 /// The shortest time that the supervisor gets to report the end of the run, even if nodes have used
 /// up [`LAST_TICK_TIME_MAX`].
-const FINAL_REPORT_TIME: Duration = Duration::from_millis(150);
+const FINAL_REPORT_TIME_MIN: Duration = Duration::from_millis(150);
 /// The longest time that a process takes to end after a termination signal, even if a node hangs.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(
-    LAST_TICK_TIME_MAX.as_millis() + LAST_LOOK_TIME_MAX.as_millis() + FINAL_REPORT_TIME.as_millis()
+    LAST_TICK_TIME_MAX.as_millis()
+        + FINAL_EMERGENCY_CHECK_TIME_MAX.as_millis()
+        + FINAL_REPORT_TIME_MIN.as_millis()
         < SHUTDOWN_TIME_MAX.as_millis()
 );
 /// The longest sleep of the thread that runs the scheduler, in nanoseconds. It is also the time
@@ -85,7 +87,7 @@ pub struct Running {
     workers: Workers,
     supervisor: Option<RunThread<()>>,
     signals: Option<Arc<TerminationSignals>>,
-    recorder: Recorder,
+    recorder: EventRecorder,
     /// The report of the run; `None` until all nodes have been shut down.
     report: Option<Report>,
     /// The fork epoch of the process that has started the run.
@@ -116,7 +118,7 @@ impl Running {
         } = scheduler;
         let name = endpoints.name().to_owned();
         let (mut nodes, mut topics, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-        let (lanes, _) = black_box_lanes(&entries);
+        let (lanes, _) = black_box_lane_indices_and_count(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.set_recorder(endpoints.recorder(lane));
             if let Some(actors) = &entry.actors {
@@ -131,14 +133,14 @@ impl Running {
                 subscriptions,
             ));
         }
-        let recorder = endpoints.recorder(MAIN_THREAD_LANE);
+        let recorder = endpoints.recorder(MAIN_THREAD_BLACK_BOX_LANE);
         let mut supervisor = Supervisor {
             nodes,
             topics,
             groups,
             shared: Arc::clone(&shared),
             handle: handle.clone(),
-            recorder: endpoints.recorder(SUPERVISOR_LANE),
+            recorder: endpoints.recorder(SUPERVISOR_BLACK_BOX_LANE),
             endpoints,
             signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
             on_event,
@@ -167,7 +169,7 @@ impl Running {
             begin_ns,
             main_rate,
             compute_threads: scheduler.compute_threads,
-            cores: threads_at_once_max(),
+            cores: concurrent_threads_max(),
         };
         let mut running = Self {
             name,
@@ -186,10 +188,10 @@ impl Running {
             epoch: fork_epoch(),
         };
         running.workers.start(entries, &start)?;
-        running.shared.mark_started();
+        running.shared.mark_all_threads_started();
         if running.has_failed() {
             // WHY now: the caller may do something else before it ends the run.
-            running.workers.begin_failed_end();
+            running.workers.enter_safe_states_of_failed_run();
         }
         Ok(running)
     }
@@ -227,7 +229,7 @@ impl Running {
     pub fn tick_once(&mut self) -> Result<bool, RunError> {
         match self.try_tick_once() {
             Some(goes_on) => Ok(goes_on),
-            None => self.end_if_failed().map(|()| false),
+            None => self.end_run_if_failed().map(|()| false),
         }
     }
 
@@ -253,9 +255,9 @@ impl Running {
             .has_watched_node
             .then(|| ThreadNodesGuard::register(&self.workers.main));
         let begin_ns = self.clock.now_ns();
-        let after = self.run_round(begin_ns, begin_ns);
+        let decision = self.run_main_thread_nodes(begin_ns, begin_ns);
         drop(marked);
-        (after != AfterTurn::Abort || !self.has_failed()).then_some(true)
+        (decision != RunDecision::Abort || !self.has_failed()).then_some(true)
     }
 
     /// Returns true if the run has to stop because a node failed.
@@ -266,7 +268,7 @@ impl Running {
 
     /// If the run stops because a node failed, shuts all nodes down and returns the error.
     #[cold]
-    fn end_if_failed(&mut self) -> Result<(), RunError> {
+    fn end_run_if_failed(&mut self) -> Result<(), RunError> {
         if self.has_failed() {
             self.shut_down().into_result().map(drop)
         } else {
@@ -274,18 +276,18 @@ impl Running {
         }
     }
 
-    fn run_round(&mut self, due_ns: u64, begin_ns: u64) -> AfterTurn {
+    fn run_main_thread_nodes(&mut self, due_ns: u64, begin_ns: u64) -> RunDecision {
         self.workers.make_main_groups_safe();
-        let (end_ns, after) =
+        let (end_ns, decision) =
             best_effort::run_turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
-        if after != AfterTurn::Continue {
+        if decision != RunDecision::Continue {
             self.shared
-                .stop_run_if_turn_demands(&self.workers.main, after);
+                .stop_run_if_decided(&self.workers.main, decision);
         }
         if end_ns >= self.resync_at_ns {
             self.resync_at_ns = self.clock.resync().saturating_add(CLOCK_RESYNC_PERIOD_NS);
         }
-        after
+        decision
     }
 
     /// Runs the nodes of this thread until `time` has passed, or until a node, a [`Handle`], a
@@ -304,7 +306,7 @@ impl Running {
     pub fn run_for(&mut self, time: Duration) -> Result<(), RunError> {
         self.continue_for(time);
         if self.shared.is_stopping() {
-            self.end_if_failed()
+            self.end_run_if_failed()
         } else {
             Ok(())
         }
@@ -346,7 +348,7 @@ impl Running {
                 workers.sleep(clock, Duration::from_nanos(nap_ns), shared);
                 continue;
             }
-            self.run_round(due_ns, now_ns);
+            self.run_main_thread_nodes(due_ns, now_ns);
             let passed = self.timeline.advance(self.clock.now_ns());
             if passed > 0 {
                 let main = self.workers.main.iter();
@@ -388,7 +390,7 @@ impl Running {
         // WHY a copy: a swap contains user code, which may use a handle.
         let entries = self.shared.node_entries().clone();
         for entry in entries {
-            if catch_panic_in_drop(entry.commands.close()).is_some() {
+            if drop_and_catch_panic(entry.commands.refuse_further_swaps()).is_some() {
                 entry.metrics.count_failure(true);
             }
         }
@@ -398,7 +400,7 @@ impl Running {
     /// a report without nodes. WHY leaked: the threads do not exist in the child, they may have
     /// held locks, and the nodes may be in a tick.
     #[cold]
-    fn leave_to_parent(&mut self) -> Report {
+    fn leak_nodes_in_forked_child(&mut self) -> Report {
         std::mem::forget(std::mem::take(&mut self.workers));
         std::mem::forget(self.supervisor.take());
         let report = Report {
@@ -415,17 +417,20 @@ impl Running {
             return report.clone();
         }
         if self.epoch != fork_epoch() {
-            return self.leave_to_parent();
+            return self.leak_nodes_in_forked_child();
         }
         self.shared.stop(StopReason::DurationElapsed);
         self.shared.begin_shutdown();
         if self.has_failed() {
-            self.workers.begin_failed_end();
+            self.workers.enter_safe_states_of_failed_run();
         }
-        let mut time = WaitTime::new(LAST_TICK_TIME_MAX, &self.shared);
+        let mut time = RunEndTimeLimit::new(LAST_TICK_TIME_MAX, &self.shared);
         let (mut runners, mut nodes) = self.workers.end(&mut time);
-        self.shared.fail_if_hanging(&nodes);
-        let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
+        self.shared.set_failure_if_node_hangs(&nodes);
+        let reason = self
+            .shared
+            .stop_reason()
+            .unwrap_or(StopReason::DurationElapsed);
         for node in &nodes {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
             self.recorder
@@ -433,7 +438,8 @@ impl Running {
             self.shared.add_hanging_node(&node.name);
         }
         // WHY: a stop that came with the end of the run was applied by no thread of a node.
-        self.shared.wait_for_last_look(LAST_LOOK_TIME_MAX);
+        self.shared
+            .request_final_emergency_check(FINAL_EMERGENCY_CHECK_TIME_MAX);
         // In reverse order, so that a node is shut down before the nodes that it reads from.
         let enter_safe_state = if reason.is_failure() {
             Runner::enter_safe_state
@@ -460,9 +466,9 @@ impl Running {
             }
         }
         nodes.sort_by_key(|node| node.position);
-        self.shared.mark_ended();
+        self.shared.mark_all_nodes_shut_down();
         // The supervisor ends after all nodes, unless a safe-state callback hangs.
-        time.extend_to(FINAL_REPORT_TIME);
+        time.extend_time_left_to(FINAL_REPORT_TIME_MIN);
         let _ = self
             .supervisor
             .take()
@@ -470,7 +476,10 @@ impl Running {
         if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
             self.shared.stop(StopReason::Signal(signal));
         }
-        let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
+        let reason = self
+            .shared
+            .stop_reason()
+            .unwrap_or(StopReason::DurationElapsed);
         let report = Report {
             scheduler: self.name.clone(),
             reason,
@@ -490,7 +499,7 @@ impl Drop for Running {
 
 /// Returns the number of threads that can run at the same time. This may differ from
 /// `Scheduler::cores`, which is the highest CPU number plus one.
-fn threads_at_once_max() -> usize {
+fn concurrent_threads_max() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -498,7 +507,7 @@ fn threads_at_once_max() -> usize {
 /// need.
 fn check_thread_limit(scheduler: &Scheduler) -> Result<(), StartError> {
     let compute = scheduler.compute_threads;
-    let of_nodes = needed_thread_count(&scheduler.entries, compute, threads_at_once_max());
+    let of_nodes = needed_thread_count(&scheduler.entries, compute, concurrent_threads_max());
     let wanted = of_nodes as u64 + 1;
     match remaining_threads() {
         Some(RemainingThreads { threads, limit }) if wanted > threads => {
@@ -515,16 +524,16 @@ fn check_thread_limit(scheduler: &Scheduler) -> Result<(), StartError> {
 
 /// The index of the supervisor's lane in the black box. The black box is the scheduler's topic of
 /// events, and has a lane for each thread.
-const SUPERVISOR_LANE: usize = 0;
-const MAIN_THREAD_LANE: usize = 1;
-const POOL_THREADS_LANE: usize = 2;
-const ASYNC_THREAD_LANE: usize = 3;
+const SUPERVISOR_BLACK_BOX_LANE: usize = 0;
+const MAIN_THREAD_BLACK_BOX_LANE: usize = 1;
+const POOL_THREADS_BLACK_BOX_LANE: usize = 2;
+const ASYNC_THREAD_BLACK_BOX_LANE: usize = 3;
 
 /// Returns the index of each node's lane in the black box, and the number of lanes. The nodes that
 /// share a thread also share a lane.
-pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
+pub(super) fn black_box_lane_indices_and_count(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     let mut chains = HashMap::new();
-    let mut next = ASYNC_THREAD_LANE + 1;
+    let mut next = ASYNC_THREAD_BLACK_BOX_LANE + 1;
     let mut new = || {
         next += 1;
         next - 1
@@ -536,9 +545,9 @@ pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
             return *chains.entry(group).or_insert_with(&mut new);
         }
         match (plan.class, &plan.chain) {
-            (NodeClass::BestEffort, _) => MAIN_THREAD_LANE,
-            (NodeClass::Compute, _) => POOL_THREADS_LANE,
-            (NodeClass::AsyncIo, _) => ASYNC_THREAD_LANE,
+            (NodeClass::BestEffort, _) => MAIN_THREAD_BLACK_BOX_LANE,
+            (NodeClass::Compute, _) => POOL_THREADS_BLACK_BOX_LANE,
+            (NodeClass::AsyncIo, _) => ASYNC_THREAD_BLACK_BOX_LANE,
             (_, None) => new(),
             (_, Some(chain)) => *chains.entry(chain.clone()).or_insert_with(&mut new),
         }

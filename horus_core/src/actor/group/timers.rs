@@ -6,7 +6,7 @@ use super::{ActorGroup, Task};
 use crate::actor::local;
 use crate::actor::timer::PendingTimer;
 use crate::actor::worker_activity::WorkerActivity;
-use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_and_catch_panic};
 
 /// Something that waits in a group's list of timers until a given time: a suspended actor, or a
 /// timer of an actor.
@@ -75,7 +75,7 @@ impl ActorGroup {
 
     /// Drops a timer. Records a panic if the drop of its message or of its function panics.
     pub(super) fn drop_timer(&self, timer: PendingTimer) {
-        if let Some(panic) = catch_panic_in_drop(timer) {
+        if let Some(panic) = drop_and_catch_panic(timer) {
             self.record_failure(true, &panic);
         }
     }

@@ -42,7 +42,7 @@ impl<A: Actor> HostedActor<A> {
             extras.error = Some(text);
             return Flow::Stop;
         };
-        let action = match extras.failures.record(policy, now_ns) {
+        let action = match extras.failures.record_failure(policy, now_ns) {
             // WHY at once: nothing can make it anew after the pause.
             FailureAction::Restart { .. } if extras.make.is_none() => FailureAction::Stop,
             action => action,

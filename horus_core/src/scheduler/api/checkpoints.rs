@@ -73,7 +73,7 @@ impl LastCheckpoint {
     /// passed none. Between two ticks, returns the last checkpoint of the previous tick. Costs an
     /// atomic load.
     #[must_use]
-    pub(crate) fn last_passed(&self) -> u64 {
+    pub(crate) fn last_passed_number(&self) -> u64 {
         // Relaxed: a counter, which the supervisor polls.
         self.0.get()
     }
@@ -82,7 +82,7 @@ impl LastCheckpoint {
 /// Shows where a node that does not return is stuck, for example `stuck after checkpoint 1`.
 impl std::fmt::Display for LastCheckpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.last_passed() {
+        match self.last_passed_number() {
             0 => f.write_str("stuck before checkpoint 1"),
             last => write!(f, "stuck after checkpoint {last}"),
         }
@@ -103,13 +103,13 @@ pub(crate) struct CheckpointChecker {
 }
 
 impl CheckpointChecker {
-    /// Creates the checker of a node. Each tick of the node has to pass `wanted` checkpoints, and
-    /// at least `miss_if_sooner_than` has to pass from the start of one tick to the start of the
-    /// next.
+    /// Creates the checker of a node. Each tick of the node has to pass `checkpoint_count`
+    /// checkpoints, and at least `miss_if_sooner_than` has to pass from the start of one tick to
+    /// the start of the next.
     #[must_use]
-    pub(crate) fn new(wanted: u64, miss_if_sooner_than: Duration) -> Self {
+    pub(crate) fn new(checkpoint_count: u64, miss_if_sooner_than: Duration) -> Self {
         Self {
-            wanted,
+            wanted: checkpoint_count,
             miss_if_sooner_than_ns: saturating_nanos(miss_if_sooner_than),
             last: 0,
             began_ns: None,
@@ -131,7 +131,7 @@ impl CheckpointChecker {
     pub(crate) fn begin_tick(&mut self, begin_ns: u64) {
         self.last = 0;
         self.fault = None;
-        // Relaxed: see `LastCheckpoint::last_passed`.
+        // Relaxed: see `LastCheckpoint::last_passed_number`.
         self.position.0.set(0);
         if let Some(before_ns) = self.began_ns.replace(begin_ns) {
             let since_ns = begin_ns.saturating_sub(before_ns);
@@ -147,13 +147,13 @@ impl CheckpointChecker {
     /// Records that the node has passed the checkpoint with this number; the first one has number
     /// 1. Costs two comparisons and a relaxed store.
     #[inline]
-    pub(crate) fn pass_checkpoint(&mut self, checkpoint: u64) {
-        if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
-            self.record_wrong_order(checkpoint);
+    pub(crate) fn pass_checkpoint(&mut self, checkpoint_number: u64) {
+        if checkpoint_number != self.last.wrapping_add(1) || checkpoint_number > self.wanted {
+            self.record_wrong_order(checkpoint_number);
         }
-        self.last = checkpoint;
-        // Relaxed: see `LastCheckpoint::last_passed`.
-        self.position.0.set(checkpoint);
+        self.last = checkpoint_number;
+        // Relaxed: see `LastCheckpoint::last_passed_number`.
+        self.position.0.set(checkpoint_number);
     }
 
     /// Ends the tick, and checks that it has passed all checkpoints.
@@ -173,11 +173,11 @@ impl CheckpointChecker {
         }
     }
 
-    /// Records the fault that the tick passed checkpoint `found`, which was not the next
+    /// Records the fault that the tick passed checkpoint `found_number`, which was not the next
     /// checkpoint.
     #[cold]
-    fn record_wrong_order(&mut self, found: u64) {
-        let last = self.last;
+    fn record_wrong_order(&mut self, found_number: u64) {
+        let (found, last) = (found_number, self.last);
         let wanted = self.wanted;
         self.record_fault(match found {
             _ if found == 0 || found > wanted => CheckpointFault::Unknown { found, wanted },

@@ -117,12 +117,12 @@ impl<T: Payload> Input<T> {
     }
 
     fn record_arrival(&mut self) {
-        self.arrived_ns = Some(self.watch.record_arrival());
+        self.arrived_ns = Some(self.watch.record_and_return_arrival_ns());
     }
 }
 
 /// Value of a time in [`InputWatch`] whose event (a tick, the end of a pause) has not happened.
-const NEVER: u64 = u64::MAX;
+const NEVER_HAPPENED_NS: u64 = u64::MAX;
 
 /// The times of an input, with which the scheduler checks the input's timeout. They are read from
 /// the clock of the thread that runs the node.
@@ -136,11 +136,11 @@ pub(crate) struct InputWatch {
     /// The time as which the present tick counts the arrival of messages, in nanoseconds: its own
     /// start, or after a gap that of the tick before. Written by the node's thread.
     arrival_ns: AtomicU64,
-    /// The start of the last tick, in nanoseconds; [`NEVER`] before the first one. Written by the
-    /// node's thread.
+    /// The start of the last tick, in nanoseconds; [`NEVER_HAPPENED_NS`] before the first one.
+    /// Written by the node's thread.
     ticked_ns: AtomicU64,
-    /// The end of the last pause or emergency stop since the last tick, in nanoseconds; [`NEVER`]
-    /// if there was none. Written by the node's thread.
+    /// The end of the last pause or emergency stop since the last tick, in nanoseconds;
+    /// [`NEVER_HAPPENED_NS`] if there was none. Written by the node's thread.
     released_ns: AtomicU64,
     /// The arrival time of the last message, in nanoseconds. If the node was initialised or allowed
     /// to tick again after that, the time at which that happened. Written by the node's thread.
@@ -154,14 +154,14 @@ impl InputWatch {
             timeout_ns: saturating_nanos(timeout),
             now_ns: AtomicU64::new(0),
             arrival_ns: AtomicU64::new(0),
-            ticked_ns: AtomicU64::new(NEVER),
-            released_ns: AtomicU64::new(NEVER),
+            ticked_ns: AtomicU64::new(NEVER_HAPPENED_NS),
+            released_ns: AtomicU64::new(NEVER_HAPPENED_NS),
             last_ns: AtomicU64::new(0),
         }
     }
 
     /// Returns an error text that says for how long the input has had no message.
-    pub(crate) fn describe_stale(&self, now_ns: u64) -> Text<128> {
+    pub(crate) fn describe_stale_input(&self, now_ns: u64) -> Text<128> {
         let [age, timeout] = [self.age_ns(now_ns), self.timeout_ns].map(Duration::from_nanos);
         let topic = &self.topic;
         let what = format_args!("no message on '{topic}' for {age:?}: the timeout is {timeout:?}");
@@ -183,24 +183,19 @@ impl InputWatch {
     pub(crate) fn begin_tick(&self, now_ns: u64, period_ns: u64) {
         self.now_ns.set(now_ns);
         let ticked_ns = self.ticked_ns.get();
-        let may_have_waited = self.messages_may_have_waited(now_ns, ticked_ns, period_ns);
+        let may_have_waited = self.may_messages_be_stale(now_ns, ticked_ns, period_ns);
         self.arrival_ns
             .set(if may_have_waited { ticked_ns } else { now_ns });
         self.ticked_ns.set(now_ns);
-        self.released_ns.set(NEVER);
+        self.released_ns.set(NEVER_HAPPENED_NS);
     }
 
     /// Returns true if messages that the tick at `tick_ns` finds may have waited for longer than
     /// the timeout, because the node did not tick meanwhile. The tick before began at
-    /// `previous_tick_ns`; [`NEVER`] if there was none.
-    fn messages_may_have_waited(
-        &self,
-        tick_ns: u64,
-        previous_tick_ns: u64,
-        period_ns: u64,
-    ) -> bool {
+    /// `previous_tick_ns`; [`NEVER_HAPPENED_NS`] if there was none.
+    fn may_messages_be_stale(&self, tick_ns: u64, previous_tick_ns: u64, period_ns: u64) -> bool {
         let since_previous_ns = tick_ns.saturating_sub(previous_tick_ns);
-        if previous_tick_ns == NEVER || since_previous_ns <= self.timeout_ns {
+        if previous_tick_ns == NEVER_HAPPENED_NS || since_previous_ns <= self.timeout_ns {
             return false;
         }
         if period_ns > 0 {
@@ -211,12 +206,12 @@ impl InputWatch {
         // WHY: a node that waits for messages receives them at once, except those that came while
         // it was not allowed to tick.
         let released_ns = self.released_ns.get();
-        released_ns != NEVER && tick_ns.saturating_sub(released_ns) <= self.timeout_ns
+        released_ns != NEVER_HAPPENED_NS && tick_ns.saturating_sub(released_ns) <= self.timeout_ns
     }
 
     /// Records that a message was received in the present tick. Returns the time as which its
     /// arrival counts, in nanoseconds.
-    fn record_arrival(&self) -> u64 {
+    fn record_and_return_arrival_ns(&self) -> u64 {
         let arrival_ns = self.arrival_ns.get();
         // WHY a maximum: after a gap the timeout runs from the end of the pause.
         self.last_ns.set(self.last_ns.get().max(arrival_ns));
@@ -253,7 +248,9 @@ mod tests {
         input.restart_timeout(1000);
         let inputs = [Arc::new(input)];
         assert!(stalest_input(&inputs, 1100).is_none());
-        let text = stalest_input(&inputs, 1101).unwrap().describe_stale(1101);
+        let text = stalest_input(&inputs, 1101)
+            .unwrap()
+            .describe_stale_input(1101);
         assert_eq!(
             text.as_str(),
             "no message on 'imu' for 101ns: the timeout is 100ns"
@@ -297,7 +294,7 @@ mod tests {
             .into_iter()
             .for_each(|at_ns| input.restart_timeout(at_ns));
         input.begin_tick(now_ns, period_ns);
-        input.record_arrival()
+        input.record_and_return_arrival_ns()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use horus_shm::internals::sync::Word;
 pub const HISTOGRAM_BUCKETS: usize = 40;
 
 /// The bit of [`LiveMetrics::busy_since_ns`] that is set while a panic hook is running.
-const PANIC_HOOK_RUNNING: u64 = 1 << 63;
+const PANIC_HOOK_RUNNING_BIT: u64 = 1 << 63;
 /// The longest time that a panic hook may take, in nanoseconds. After that, the node counts as
 /// stuck, because the hook seems to be blocked.
 const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
@@ -28,8 +28,8 @@ pub(crate) struct LiveMetrics {
     /// in none.
     user_call: AtomicU64,
     /// The start of the last tick that has panicked, plus the time that its panic hooks have taken,
-    /// in nanoseconds. While a hook runs: `PANIC_HOOK_RUNNING`, and the time for which the tick was
-    /// busy before, in nanoseconds.
+    /// in nanoseconds. While a hook runs: `PANIC_HOOK_RUNNING_BIT`, and the time for which the tick
+    /// was busy before, in nanoseconds.
     busy_since_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
@@ -42,7 +42,7 @@ pub(crate) struct LiveMetrics {
     /// together.
     health: AtomicU64,
     /// 1 while the node has to be in its safe state and has not reached it, 0 otherwise.
-    is_unsafe: AtomicU64,
+    lacks_required_safe_state: AtomicU64,
     /// The longest time that a tick may take at the present rate; `u64::MAX` if the node has no
     /// budget.
     budget_ns: AtomicU64,
@@ -67,7 +67,7 @@ impl Default for LiveMetrics {
             failures: zero(),
             panics: zero(),
             health: AtomicU64::new(HEALTH_UNKNOWN),
-            is_unsafe: zero(),
+            lacks_required_safe_state: zero(),
             budget_ns: AtomicU64::new(u64::MAX),
             period_ns: zero(),
             durations: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
@@ -145,11 +145,11 @@ impl UserCall {
     }
 }
 
-/// Adds `more` to a counter that only the calling thread writes.
+/// Adds `increment` to a counter that only the calling thread writes.
 #[inline(always)]
-fn add_to_counter(word: &AtomicU64, more: u64) {
+fn add_to_counter(counter: &AtomicU64, increment: u64) {
     // Relaxed: a counter.
-    word.set(word.get().wrapping_add(more));
+    counter.set(counter.get().wrapping_add(increment));
 }
 
 #[inline(always)]
@@ -176,7 +176,7 @@ impl LiveMetrics {
 
     /// Records that an asynchronous tick continues after an `await`.
     #[cfg(feature = "async-io")]
-    pub(crate) fn record_tick_resumption(&self, now_ns: u64) {
+    pub(crate) fn record_tick_await_end(&self, now_ns: u64) {
         // Relaxed: as in `record_tick_begin`.
         self.tick_began_ns.set(now_ns);
     }
@@ -184,7 +184,7 @@ impl LiveMetrics {
     /// Records that an asynchronous tick waits in an `await`, so that it does not count as stuck
     /// meanwhile.
     #[cfg(feature = "async-io")]
-    pub(crate) fn record_tick_pause(&self) {
+    pub(crate) fn record_tick_await_begin(&self) {
         // Relaxed: as in `record_tick_begin`.
         self.tick_began_ns.set(0);
     }
@@ -205,7 +205,7 @@ impl LiveMetrics {
 
     /// Runs `run`, which calls code of the node outside of a tick. `run` must not panic. Until it
     /// returns, [`Self::user_call`] returns `call`.
-    pub(crate) fn during_call<R>(&self, call: UserCall, run: impl FnOnce() -> R) -> R {
+    pub(crate) fn run_as_user_call<R>(&self, call: UserCall, run: impl FnOnce() -> R) -> R {
         // Relaxed: only the thread that ends the run reads it, and only for a node that hangs.
         let before = self.user_call.get();
         self.user_call.set(call as u64 + 1);
@@ -223,7 +223,7 @@ impl LiveMetrics {
 
     /// Sets the budget of a tick and the period of the node, which change with the rate.
     /// `u64::MAX` means that there is no budget, and 0 that there is no rate.
-    pub(crate) fn set_tick_times(&self, budget_ns: u64, period_ns: u64) {
+    pub(crate) fn set_budget_and_period(&self, budget_ns: u64, period_ns: u64) {
         // Relaxed: settings.
         self.budget_ns.set(budget_ns);
         self.period_ns.set(period_ns);
@@ -251,25 +251,26 @@ impl LiveMetrics {
     }
 
     /// Records whether the node has to be in its safe state and has not reached it.
-    pub(crate) fn set_unsafe(&self, is_unsafe: bool) {
+    pub(crate) fn set_lacks_required_safe_state(&self, lacks_required_safe_state: bool) {
         // Relaxed: as in `set_health`.
-        self.is_unsafe.set(is_unsafe.into());
+        self.lacks_required_safe_state
+            .set(lacks_required_safe_state.into());
     }
 
     /// Returns true if the node has to be in its safe state and has not reached it.
-    pub(crate) fn is_unsafe(&self) -> bool {
+    pub(crate) fn lacks_required_safe_state(&self) -> bool {
         // Relaxed: as in `set_health`.
-        self.is_unsafe.get() != 0
+        self.lacks_required_safe_state.get() != 0
     }
 
     /// Returns the health of the node, and a bool that is true if a command has paused the node.
-    pub(crate) fn health(&self) -> (Health, bool) {
-        self.published_health().unwrap_or_default()
+    pub(crate) fn health_and_is_paused(&self) -> (Health, bool) {
+        self.published_health_and_is_paused().unwrap_or_default()
     }
 
-    /// Returns the same as [`Self::health`]; `None` if the health was never set, because the node
-    /// was not initialised yet and has got no command.
-    pub(crate) fn published_health(&self) -> Option<(Health, bool)> {
+    /// Returns the same as [`Self::health_and_is_paused`]; `None` if the health was never set,
+    /// because the node was not initialised yet and has got no command.
+    pub(crate) fn published_health_and_is_paused(&self) -> Option<(Health, bool)> {
         // Relaxed: a counter.
         let word = self.health.get();
         let index = word & !(PAUSED_BIT | EMERGENCY_BIT);
@@ -278,14 +279,14 @@ impl LiveMetrics {
     }
 
     /// Returns true if the node had applied an emergency stop when its health was last set.
-    pub(crate) fn is_in_emergency(&self) -> bool {
+    pub(crate) fn has_applied_emergency_stop(&self) -> bool {
         // Relaxed: as in `set_health`.
         self.health.get() & EMERGENCY_BIT != 0
     }
 
     /// Returns the number of ticks that have ended; for a group of actors, see
     /// [`Self::set_group_counters`].
-    pub(crate) fn ended_ticks(&self) -> u64 {
+    pub(crate) fn ended_tick_count(&self) -> u64 {
         // Relaxed: a counter.
         self.ticks.get()
     }
@@ -323,21 +324,21 @@ impl LiveMetrics {
         let busy_ns = self.busy_ns(now_ns).unwrap_or_default();
         // Relaxed: as in `record_tick_begin`.
         self.busy_since_ns
-            .set(PANIC_HOOK_RUNNING | busy_ns.min(PANIC_HOOK_RUNNING - 1));
+            .set(PANIC_HOOK_RUNNING_BIT | busy_ns.min(PANIC_HOOK_RUNNING_BIT - 1));
     }
 
     /// Records that the panic hook has returned. The tick will then end soon, unless the node
     /// itself catches its panics.
     pub(crate) fn record_panic_end(&self, now_ns: u64) {
         // Relaxed: as in `record_tick_begin`.
-        let busy_ns = self.busy_since_ns.get() & !PANIC_HOOK_RUNNING;
+        let busy_ns = self.busy_since_ns.get() & !PANIC_HOOK_RUNNING_BIT;
         self.busy_since_ns.set(now_ns.saturating_sub(busy_ns));
     }
 
     /// Returns true while the panic hook runs for a panic in a tick of the node.
     pub(crate) fn is_panic_hook_running(&self) -> bool {
         // Relaxed: a counter.
-        self.busy_since_ns.get() & PANIC_HOOK_RUNNING != 0
+        self.busy_since_ns.get() & PANIC_HOOK_RUNNING_BIT != 0
     }
 
     /// Returns how long the present tick has lasted at `now_ns`, including the time of a panic
@@ -365,11 +366,11 @@ impl LiveMetrics {
         let lasted_ns = now_ns.saturating_sub(began_ns);
         // Relaxed: a counter.
         let busy_since_ns = self.busy_since_ns.get();
-        Some(if busy_since_ns & PANIC_HOOK_RUNNING == 0 {
+        Some(if busy_since_ns & PANIC_HOOK_RUNNING_BIT == 0 {
             // WHY the later time: the last panic may have been in an earlier tick.
             now_ns.saturating_sub(busy_since_ns.max(began_ns))
         } else if lasted_ns < PANIC_HOOK_NS_MAX {
-            busy_since_ns & !PANIC_HOOK_RUNNING
+            busy_since_ns & !PANIC_HOOK_RUNNING_BIT
         } else {
             lasted_ns
         })
@@ -393,7 +394,7 @@ impl LiveMetrics {
             skipped_ticks: self.skipped_ticks.get(),
             failures: self.failures.get(),
             panics: self.panics.get(),
-            health: self.health().0,
+            health: self.health_and_is_paused().0,
             durations: Histogram {
                 buckets: durations,
                 max_ns,

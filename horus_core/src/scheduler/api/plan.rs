@@ -226,17 +226,21 @@ const DEFAULT_BUDGET_PERCENT_OF_PERIOD: u32 = 80;
 const DEFAULT_DEADLINE_PERCENT_OF_PERIOD: u32 = 95;
 
 /// Returns true if a node or a chain may have this name.
-fn is_name(name: &str) -> bool {
+fn is_valid_node_or_chain_name(name: &str) -> bool {
     (1..=NODE_NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control)
 }
 
 impl NodeSpec {
     pub(crate) fn into_plan(self, cores: usize) -> Result<NodePlan, PlanError> {
-        if !is_name(&self.name) {
+        if !is_valid_node_or_chain_name(&self.name) {
             return Err(PlanError::Name { node: self.name });
         }
         // WHY the same: the thread of the chain has this name.
-        if let Some(chain) = self.chain.as_ref().filter(|chain| !is_name(chain)) {
+        if let Some(chain) = self
+            .chain
+            .as_ref()
+            .filter(|chain| !is_valid_node_or_chain_name(chain))
+        {
             return Err(PlanError::ChainName {
                 chain: chain.clone(),
                 node: self.name,
@@ -252,7 +256,7 @@ impl NodeSpec {
         };
         let rate = checked(self.rate)?;
         let at_most = checked(self.at_most)?;
-        self.check_times(class, rate)?;
+        self.check_time_settings(class, rate)?;
         self.check_thread_settings(class, cores)?;
         let period = rate.map(Rate::period);
         let part = |percent| period.map(|period| period * percent / 100);
@@ -335,7 +339,7 @@ impl NodeSpec {
 
     /// Checks that the budget, the deadline, the watchdog and the other times of the node agree
     /// with each other and with the node's period.
-    fn check_times(&self, class: NodeClass, rate: Option<Rate>) -> Result<(), PlanError> {
+    fn check_time_settings(&self, class: NodeClass, rate: Option<Rate>) -> Result<(), PlanError> {
         let no_effect = |setting, advice| {
             Err(PlanError::NoEffect {
                 node: self.name.clone(),
@@ -501,7 +505,7 @@ impl NodeSpec {
 impl NodePlan {
     /// Returns true if a tick of the node can count as stuck, because the node has a budget or a
     /// watchdog.
-    pub(crate) const fn is_watched(&self) -> bool {
+    pub(crate) const fn has_tick_limit(&self) -> bool {
         self.budget.is_some() || self.watchdog.is_some()
     }
 
@@ -509,7 +513,7 @@ impl NodePlan {
     /// that was set with [`NodeBuilder::safe_state`](crate::scheduler::NodeBuilder::safe_state)
     /// would never be called.
     pub(crate) fn check_safe_state_can_be_called(&self) -> Result<(), PlanError> {
-        if self.is_watched() {
+        if self.has_tick_limit() {
             return Ok(());
         }
         Err(PlanError::NoEffect {
@@ -522,7 +526,7 @@ impl NodePlan {
 
     /// Returns an error if both nodes are in the same chain, but differ in a setting of the thread
     /// that they would share.
-    pub(crate) fn check_chain_agreement(&self, other: &Self) -> Result<(), PlanError> {
+    pub(crate) fn check_same_chain_settings(&self, other: &Self) -> Result<(), PlanError> {
         let (Some(chain), true) = (&self.chain, self.chain == other.chain) else {
             return Ok(());
         };

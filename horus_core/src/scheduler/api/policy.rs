@@ -90,7 +90,7 @@ pub(crate) struct FailureHistory {
 
 impl FailureHistory {
     /// Records a failure at `now_ns`, and returns the reaction that the policy chooses.
-    pub(crate) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> FailureAction {
+    pub(crate) fn record_failure(&mut self, policy: FailurePolicy, now_ns: u64) -> FailureAction {
         if now_ns.saturating_sub(self.last_ns) > FAILURES_FORGOTTEN_AFTER_NS {
             self.in_a_row = 0;
         }
@@ -147,12 +147,12 @@ mod tests {
             at_ns: seconds * SECOND,
         });
         for action in pauses {
-            assert_eq!(failures.record(policy, 0), action);
+            assert_eq!(failures.record_failure(policy, 0), action);
         }
-        assert_eq!(failures.record(policy, 0), FailureAction::Stop);
+        assert_eq!(failures.record_failure(policy, 0), FailureAction::Stop);
         // After a minute without a failure the count restarts.
         assert_eq!(
-            failures.record(policy, 61 * SECOND),
+            failures.record_failure(policy, 61 * SECOND),
             FailureAction::Restart { at_ns: 62 * SECOND }
         );
     }
@@ -166,11 +166,11 @@ mod tests {
         let mut failures = FailureHistory::default();
         for _ in 0..100 {
             assert_eq!(
-                failures.record(policy, 0),
+                failures.record_failure(policy, 0),
                 FailureAction::Restart { at_ns: 60 * SECOND }
             );
         }
-        let action = failures.record(policy, u64::MAX);
+        let action = failures.record_failure(policy, u64::MAX);
         assert_eq!(action, FailureAction::Restart { at_ns: u64::MAX });
     }
 
@@ -182,13 +182,14 @@ mod tests {
             let policy = FailurePolicy::Restart { max, backoff };
             let (mut failures, mut now_ns) = (FailureHistory::default(), 0);
             for _ in 0..max {
-                let FailureAction::Restart { at_ns } = failures.record(policy, now_ns) else {
+                let FailureAction::Restart { at_ns } = failures.record_failure(policy, now_ns)
+                else {
                     panic!("stops too early, of {max}");
                 };
                 now_ns = at_ns + 1;
             }
             assert_eq!(
-                failures.record(policy, now_ns),
+                failures.record_failure(policy, now_ns),
                 FailureAction::Stop,
                 "{max}"
             );
@@ -203,15 +204,21 @@ mod tests {
         };
         let mut failures = FailureHistory::default();
         for _ in 0..10 {
-            assert_eq!(failures.record(policy, 0), FailureAction::Continue);
-            assert_eq!(failures.record(policy, 0), FailureAction::Continue);
+            assert_eq!(failures.record_failure(policy, 0), FailureAction::Continue);
+            assert_eq!(failures.record_failure(policy, 0), FailureAction::Continue);
             failures.record_success(policy);
         }
         for _ in 0..3 {
-            assert_eq!(failures.record(policy, SECOND), FailureAction::Continue);
-            assert_eq!(failures.record(policy, SECOND), FailureAction::Continue);
             assert_eq!(
-                failures.record(policy, SECOND),
+                failures.record_failure(policy, SECOND),
+                FailureAction::Continue
+            );
+            assert_eq!(
+                failures.record_failure(policy, SECOND),
+                FailureAction::Continue
+            );
+            assert_eq!(
+                failures.record_failure(policy, SECOND),
                 FailureAction::Rest {
                     until_ns: 6 * SECOND
                 }
@@ -226,7 +233,7 @@ mod tests {
             (FailurePolicy::Ignore, FailureAction::Continue),
         ] {
             let mut failures = FailureHistory::default();
-            assert!((0..1000).all(|_| failures.record(policy, 0) == action));
+            assert!((0..1000).all(|_| failures.record_failure(policy, 0) == action));
         }
     }
 }

@@ -7,11 +7,11 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Creates the generator of the node called `name`. The same seed and name always give the same
-    /// numbers, whichever other nodes there are.
-    pub(crate) fn new(seed: u64, name: &str) -> Self {
+    /// Creates the generator of the node called `node_name`. The same seed and name always give the
+    /// same numbers, whichever other nodes there are.
+    pub(crate) fn new(seed: u64, node_name: &str) -> Self {
         // FNV-1a, the hash that schemas use.
-        let hash = crate::message::fnv1a_128(name.as_bytes());
+        let hash = crate::message::fnv1a_128(node_name.as_bytes());
         Self(seed ^ hash as u64 ^ (hash >> 64) as u64)
     }
 

@@ -97,7 +97,7 @@ impl Rate {
         if self.microhertz == 0 {
             return Duration::MAX;
         }
-        Duration::from_nanos((NS_PER_SECOND_TIMES_MILLION + self.microhertz / 2) / self.microhertz)
+        Duration::from_nanos((PERIOD_NS_TIMES_MICROHERTZ + self.microhertz / 2) / self.microhertz)
     }
 
     /// Returns the rate in hertz: the number of times per second.
@@ -107,11 +107,11 @@ impl Rate {
     }
 
     /// Returns the exact period as the tuple `(q, r, d)`, which stands for `q + r / d` nanoseconds.
-    pub(crate) const fn period_exact(self) -> (u64, u64, u64) {
+    pub(crate) const fn period_ns_as_mixed_fraction(self) -> (u64, u64, u64) {
         let d = self.microhertz;
         (
-            NS_PER_SECOND_TIMES_MILLION / d,
-            NS_PER_SECOND_TIMES_MILLION % d,
+            PERIOD_NS_TIMES_MICROHERTZ / d,
+            PERIOD_NS_TIMES_MICROHERTZ % d,
             d,
         )
     }
@@ -120,7 +120,7 @@ impl Rate {
 const MICROHERTZ_PER_HERTZ: u64 = 1_000_000;
 /// Number of nanoseconds in a second, times a million. Dividing it by a rate in microhertz gives
 /// the period in nanoseconds.
-const NS_PER_SECOND_TIMES_MILLION: u64 = 1_000_000_000 * MICROHERTZ_PER_HERTZ;
+const PERIOD_NS_TIMES_MICROHERTZ: u64 = 1_000_000_000 * MICROHERTZ_PER_HERTZ;
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

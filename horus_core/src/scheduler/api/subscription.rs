@@ -12,12 +12,20 @@ use crate::topic::Watchable;
 pub(crate) struct Subscription {
     topic: String,
     watch: LaneWatch,
-    misses_a_publisher: bool,
-    matches_none: bool,
+    had_unmapped_publisher: bool,
+    matched_no_publisher: bool,
     /// Number of moves of the subscriber to another file of its topic that have been reported.
     moves: u64,
     is_namespace_removed: bool,
     is_lost: bool,
+}
+
+/// A change of a subscriber, which is recorded as an event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SubscriptionEvent {
+    /// The kind of the [`NodeEvent`].
+    pub(crate) kind: u8,
+    pub(crate) text: Text<128>,
 }
 
 impl Subscription {
@@ -25,8 +33,8 @@ impl Subscription {
         Self {
             topic: topic.to_owned(),
             watch: subscriber.lane_watch(),
-            misses_a_publisher: false,
-            matches_none: false,
+            had_unmapped_publisher: false,
+            matched_no_publisher: false,
             moves: 0,
             is_namespace_removed: false,
             is_lost: false,
@@ -39,12 +47,12 @@ impl Subscription {
 
     /// Returns true if the last receive call of the subscriber could not map the memory of a
     /// publisher.
-    pub(crate) fn misses_publisher(&self) -> bool {
+    pub(crate) fn has_unmapped_publisher(&self) -> bool {
         self.watch.unmapped_lane().is_some()
     }
 
-    /// Returns the kind and the text of an event if one of these changes has happened since the
-    /// last call; `None` otherwise:
+    /// Returns an event if one of these changes has happened since the last call; `None`
+    /// otherwise:
     ///
     /// * The subscriber has failed to map a publisher's memory, or has mapped all that was missing.
     /// * It has become incompatible with all live publishers, or is no longer incompatible.
@@ -52,14 +60,22 @@ impl Subscription {
     /// * The memory of its topic is lost, so that it can never receive again.
     ///
     /// Each call returns one event. If several changes have happened, the next calls return them.
-    pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
-        self.mapping_event()
-            .or_else(|| self.compatibility_event())
-            .or_else(|| self.file_event())
-            .or_else(|| self.loss_event())
+    pub(crate) fn next_change(&mut self) -> Option<SubscriptionEvent> {
+        self.mapping_change()
+            .or_else(|| self.compatibility_change())
+            .or_else(|| self.file_change())
+            .or_else(|| self.memory_loss())
     }
 
-    fn loss_event(&mut self) -> Option<(u8, Text<128>)> {
+    /// Returns an event whose text is the name of the topic.
+    fn event_about_topic(&self, kind: u8) -> SubscriptionEvent {
+        SubscriptionEvent {
+            kind,
+            text: Text::truncated(&self.topic),
+        }
+    }
+
+    fn memory_loss(&mut self) -> Option<SubscriptionEvent> {
         if self.is_lost || !self.watch.is_memory_lost() {
             return None;
         }
@@ -68,38 +84,44 @@ impl Subscription {
             "it receives nothing any more: a file was truncated, or descriptors closed: topic '{}'",
             self.topic
         ));
-        Some((NodeEvent::FAILED, text))
+        Some(SubscriptionEvent {
+            kind: NodeEvent::FAILED,
+            text,
+        })
     }
 
-    fn file_event(&mut self) -> Option<(u8, Text<128>)> {
+    fn file_change(&mut self) -> Option<SubscriptionEvent> {
         let moves = self.watch.moves();
         if moves > self.moves {
             self.moves = moves;
-            return Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)));
+            return Some(self.event_about_topic(NodeEvent::TOPIC_MOVED));
         }
         if self.is_namespace_removed || !self.watch.is_namespace_removed() {
             return None;
         }
         self.is_namespace_removed = true;
-        Some((NodeEvent::NAMESPACE_REMOVED, Text::truncated(&self.topic)))
+        Some(self.event_about_topic(NodeEvent::NAMESPACE_REMOVED))
     }
 
-    fn compatibility_event(&mut self) -> Option<(u8, Text<128>)> {
+    fn compatibility_change(&mut self) -> Option<SubscriptionEvent> {
         let cause = self.watch.mismatch();
         let is_gone = cause.is_none() && self.watch.is_closed();
-        if is_gone || cause.is_some() == self.matches_none {
+        if is_gone || cause.is_some() == self.matched_no_publisher {
             return None;
         }
-        self.matches_none = cause.is_some();
+        self.matched_no_publisher = cause.is_some();
         let topic = &self.topic;
         let text = match cause {
-            None => return Some((NodeEvent::COMPATIBLE, Text::truncated(topic))),
+            None => return Some(self.event_about_topic(NodeEvent::COMPATIBLE)),
             Some(Mismatch::Type) => self.type_mismatch_text(),
             Some(Mismatch::Reliability) => Text::format(format_args!(
                 "it requests reliable, they offer best effort: topic '{topic}'"
             )),
         };
-        Some((NodeEvent::INCOMPATIBLE, text))
+        Some(SubscriptionEvent {
+            kind: NodeEvent::INCOMPATIBLE,
+            text,
+        })
     }
 
     fn type_mismatch_text(&self) -> Text<128> {
@@ -115,20 +137,20 @@ impl Subscription {
         ))
     }
 
-    fn mapping_event(&mut self) -> Option<(u8, Text<128>)> {
+    fn mapping_change(&mut self) -> Option<SubscriptionEvent> {
         let error = self.watch.unmapped_lane();
         // WHY: a subscriber that was dropped has not regained its publisher.
         let is_gone = error.is_none() && self.watch.is_closed();
-        if is_gone || error.is_some() == self.misses_a_publisher {
+        if is_gone || error.is_some() == self.had_unmapped_publisher {
             return None;
         }
-        self.misses_a_publisher = error.is_some();
+        self.had_unmapped_publisher = error.is_some();
         Some(match error {
-            Some(error) => (
-                NodeEvent::LANE_NOT_MAPPED,
-                describe_failed_mapping(&self.topic, error),
-            ),
-            None => (NodeEvent::LANE_MAPPED, Text::truncated(&self.topic)),
+            Some(error) => SubscriptionEvent {
+                kind: NodeEvent::LANE_NOT_MAPPED,
+                text: describe_failed_mapping(&self.topic, error),
+            },
+            None => self.event_about_topic(NodeEvent::LANE_MAPPED),
         })
     }
 }

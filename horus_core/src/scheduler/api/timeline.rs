@@ -27,7 +27,7 @@ impl Timeline {
     /// Panics if the rate is invalid; [`Rate::check`] says whether it is.
     #[must_use]
     pub const fn new(first_ns: u64, rate: Rate) -> Self {
-        let (whole_ns, rest, denominator) = rate.period_exact();
+        let (whole_ns, rest, denominator) = rate.period_ns_as_mixed_fraction();
         Self {
             due_ns: first_ns,
             remainder: 0,
@@ -57,7 +57,7 @@ impl Timeline {
         if self.due_ns > now_ns {
             return 0;
         }
-        self.skip_until(now_ns)
+        self.skip_and_count_due_times(now_ns)
     }
 
     /// Returns the same sequence of due times, but without those up to and including `now_ns`.
@@ -85,14 +85,14 @@ impl Timeline {
         }
     }
 
-    /// Skips all due times up to and including `now_ns`, and returns their number. Takes constant
+    /// Skips all due times up to and including `until_ns`, and returns their number. Takes constant
     /// time.
     #[cold]
-    const fn skip_until(&mut self, now_ns: u64) -> u64 {
+    const fn skip_and_count_due_times(&mut self, until_ns: u64) -> u64 {
         let period = self.whole_ns as u128 * self.denominator as u128 + self.rest as u128;
-        let late = (now_ns - self.due_ns) as u128 * self.denominator as u128;
+        let late = (until_ns - self.due_ns) as u128 * self.denominator as u128;
         // These are all in fractions of a nanosecond, `denominator` to one. A due time has passed
-        // if its whole nanoseconds are not after `now_ns`.
+        // if its whole nanoseconds are not after `until_ns`.
         let passed = (late + self.denominator as u128 - 1 - self.remainder as u128) / period + 1;
         let moved = passed * period + self.remainder as u128;
         self.due_ns += (moved / self.denominator as u128) as u64;
@@ -103,7 +103,7 @@ impl Timeline {
     /// Returns a sequence of due times at another rate, which starts at the present due time.
     #[must_use]
     pub const fn at_rate(self, rate: Rate) -> Self {
-        let (whole_ns, rest, denominator) = rate.period_exact();
+        let (whole_ns, rest, denominator) = rate.period_ns_as_mixed_fraction();
         Self {
             due_ns: self.due_ns,
             remainder: 0,
@@ -122,7 +122,7 @@ mod tests {
     /// Computes a due time directly by a division, to compare the result with that of stepwise
     /// advances.
     fn due(first_ns: u64, rate: Rate, index: u64) -> u64 {
-        let (whole, rest, denominator) = rate.period_exact();
+        let (whole, rest, denominator) = rate.period_ns_as_mixed_fraction();
         let ns = u128::from(index)
             * (u128::from(whole) * u128::from(denominator) + u128::from(rest))
             / u128::from(denominator);

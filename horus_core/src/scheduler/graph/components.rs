@@ -3,22 +3,22 @@
 /// The index that marks a vertex that the algorithm has not visited yet.
 const UNVISITED: usize = usize::MAX;
 
-/// Returns the components of a graph. `next` contains the successors of each vertex. A component
-/// comes after all other components that can be reached from it.
+/// Returns the components of a graph. `successors` contains the successors of each vertex. A
+/// component comes after all other components that can be reached from it.
 ///
 /// This is Tarjan's algorithm (1972), with an explicit stack instead of recursion, so that no graph
 /// exhausts the thread's stack. The time is proportional to the number of vertices and edges.
-pub(super) fn strongly_connected_components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub(super) fn strongly_connected_components(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
-    let mut index = vec![UNVISITED; next.len()];
-    let mut low = vec![UNVISITED; next.len()];
-    let mut is_open = vec![false; next.len()];
+    let mut index = vec![UNVISITED; successors.len()];
+    let mut low = vec![UNVISITED; successors.len()];
+    let mut is_open = vec![false; successors.len()];
     // `open` has the visited vertices that are in no component yet. `path` has the vertices from
     // the root to the present one, each with the number of its edges that were followed.
     let mut open = Vec::new();
     let mut path = Vec::<(usize, usize)>::new();
     let mut visited = 0;
-    for root in 0..next.len() {
+    for root in 0..successors.len() {
         if index[root] == UNVISITED {
             path.push((root, 0));
         }
@@ -30,7 +30,7 @@ pub(super) fn strongly_connected_components(next: &[Vec<usize>]) -> Vec<Vec<usiz
                 open.push(vertex);
                 is_open[vertex] = true;
             }
-            if let Some(to) = next[vertex].get(*edge).copied() {
+            if let Some(to) = successors[vertex].get(*edge).copied() {
                 *edge += 1;
                 if index[to] == UNVISITED {
                     path.push((to, 0));
@@ -64,15 +64,15 @@ mod tests {
     #[test]
     fn a_long_path_needs_no_stack_and_is_found_from_its_end() {
         let count = 1_000_000;
-        let mut next: Vec<_> = (1..count).map(|to| vec![to]).collect();
-        next.push(Vec::new());
-        let found = strongly_connected_components(&next);
+        let mut successors: Vec<_> = (1..count).map(|to| vec![to]).collect();
+        successors.push(Vec::new());
+        let found = strongly_connected_components(&successors);
         assert!(
             found
                 .into_iter()
                 .eq((0..count).rev().map(|vertex| vec![vertex]))
         );
-        next[count - 1].push(0);
-        assert_eq!(strongly_connected_components(&next).len(), 1);
+        successors[count - 1].push(0);
+        assert_eq!(strongly_connected_components(&successors).len(), 1);
     }
 }

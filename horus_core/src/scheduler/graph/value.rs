@@ -7,7 +7,7 @@ use crate::value::Value;
 
 /// The word that stands for each class of node in a published graph. Programs in other languages
 /// read these words.
-const CLASS_WORDS: [(NodeClass, &str); 6] = [
+const NODE_CLASS_NAMES: [(NodeClass, &str); 6] = [
     (NodeClass::RealTime, "real_time"),
     (NodeClass::Compute, "compute"),
     (NodeClass::Event, "event"),
@@ -43,7 +43,9 @@ impl GraphNode {
             let names = names.iter().map(|name| Value::from(name.as_str()));
             Value::Array(names.collect())
         };
-        let class = CLASS_WORDS.iter().find(|(class, _)| *class == self.class);
+        let class = NODE_CLASS_NAMES
+            .iter()
+            .find(|(class, _)| *class == self.class);
         Value::from([
             ("name", Value::from(self.name.as_str())),
             ("class", class.map_or("", |(_, word)| word).into()),
@@ -67,7 +69,7 @@ impl GraphNode {
         let rate = value.get("rate_hz").and_then(Value::as_f64);
         Some(Self {
             name: value.get("name")?.as_str()?.to_owned(),
-            class: CLASS_WORDS.iter().find(|(_, word)| *word == class)?.0,
+            class: NODE_CLASS_NAMES.iter().find(|(_, word)| *word == class)?.0,
             order: i32::try_from(value.get("order")?.as_i64()?).ok()?,
             rate: rate.and_then(|hertz| Rate::hz(hertz).check().ok()),
             reads: topics("reads")?,

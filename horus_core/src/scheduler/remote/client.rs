@@ -160,9 +160,10 @@ pub fn remove_scheduler_topics(namespace: &Arc<Namespace>, name: &str) -> Result
     let topics = SchedulerTopics::new(namespace, name);
     // WHY the status first: a scheduler that is alive has it open, so nothing is removed.
     let suffixes = [STATUS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX, COMMANDS_SUFFIX];
-    suffixes
-        .iter()
-        .try_fold(true, |gone, suffix| Ok(gone && topics.remove(suffix)?))
+    suffixes.iter().try_fold(
+        true,
+        |gone, suffix| Ok(gone && topics.remove_topic(suffix)?),
+    )
 }
 
 /// Returns a publisher for emergency stops. It sends [`EmergencyStop::engage`] and
@@ -235,7 +236,10 @@ pub struct RemoteScheduler {
 #[non_exhaustive]
 pub enum RemoteError {
     /// No scheduler of this name is alive. Try again when the scheduler has started.
-    #[error("no scheduler '{name}' runs in this namespace; there are: {}", join_or_none(.running))]
+    #[error(
+        "no scheduler '{name}' runs in this namespace; there are: {}",
+        names_or_none_text(.running)
+    )]
     NotRunning {
         /// The name of the scheduler to which the command was to be sent.
         name: String,
@@ -243,7 +247,10 @@ pub enum RemoteError {
         running: Vec<String>,
     },
     /// The scheduler has no node with the name that the command contains.
-    #[error("scheduler '{scheduler}' has no node '{node}'; there are: {}", join_or_none(.nodes))]
+    #[error(
+        "scheduler '{scheduler}' has no node '{node}'; there are: {}",
+        names_or_none_text(.nodes)
+    )]
     NoSuchNode {
         /// The name of the scheduler to which the command was to be sent.
         scheduler: String,
@@ -290,7 +297,7 @@ pub enum RemoteError {
     Send(#[from] SendError<()>),
 }
 
-fn join_or_none(names: &[String]) -> String {
+fn names_or_none_text(names: &[String]) -> String {
     if names.is_empty() {
         "none".to_owned()
     } else {
@@ -435,7 +442,7 @@ impl RemoteScheduler {
             });
         }
         if let Some(metrics) = metrics {
-            check_command(&command, metrics, &scheduler)?;
+            check_node_accepts_command(&command, metrics, &scheduler)?;
         }
         let sent_ns = Clock::kernel().now_ns();
         self.commands
@@ -452,7 +459,7 @@ pub(crate) fn refusal_text(command: &NodeCommand, reason: &str) -> String {
 }
 
 /// Returns an error if a node with the metrics `metrics` cannot apply `command`.
-fn check_command(
+fn check_node_accepts_command(
     command: &NodeCommand,
     metrics: &NodeMetrics,
     scheduler: &str,

@@ -4,22 +4,23 @@
 use std::io;
 
 use crate::message::{NodeEvent, Text};
-use crate::scheduler::api::subscription::Subscription;
+use crate::scheduler::api::subscription::{Subscription, SubscriptionEvent};
 use crate::topic::error::{RecvError, TopicError};
 use crate::topic::{Payload, Subscriber, WaitSet};
 
 /// The text of an emergency stop that begins because a publisher's memory cannot be mapped.
-const UNMAPPED_TEXT: &str = "until all publishers of 'emergency_stop' can be read: free memory, \
-                             raise the limit, or end the publisher";
+const PUBLISHER_UNMAPPED_TEXT: &str = "until all publishers of 'emergency_stop' can be read: free \
+                                       memory, raise the limit, or end the publisher";
 /// The text of an emergency stop that begins because the topic cannot be opened again.
-const UNOPENED_TEXT: &str = "until 'emergency_stop' can be opened again: end the other programs \
-                             that have it open";
+const TOPIC_NOT_REOPENED_TEXT: &str =
+    "until 'emergency_stop' can be opened again: end the other programs that have it open";
 /// The text of an emergency stop that begins because the namespace was removed or replaced.
-const REMOVED_TEXT: &str = "until its program is started again: the namespace was removed";
+const NAMESPACE_REMOVED_TEXT: &str =
+    "until its program is started again: the namespace was removed";
 
 /// The state of the preparation of a topic's present file, see [`ControlTopic::prepare_file`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Preparation {
+enum FilePreparation {
     /// The file is prepared.
     Done,
     /// The file is new.
@@ -34,10 +35,10 @@ pub(crate) struct ControlTopic<T: Payload> {
     open: Box<dyn Fn() -> Result<Subscriber<T>, TopicError> + Send>,
     /// The subscriber, and its last reported state; `None` while the topic cannot be opened again.
     subscriber: Option<(Subscriber<T>, Subscription)>,
-    /// The number of messages that the subscriber had lost when [`Self::newly_lost`] was last
-    /// called.
+    /// The number of messages that the subscriber had lost when [`Self::take_lost_message_count`]
+    /// was last called.
     lost: u64,
-    preparation: Preparation,
+    preparation: FilePreparation,
 }
 
 impl<T: Payload> std::fmt::Debug for ControlTopic<T> {
@@ -61,7 +62,7 @@ impl<T: Payload> ControlTopic<T> {
             open: Box::new(open),
             subscriber: Some((subscriber, subscription)),
             lost: 0,
-            preparation: Preparation::Due,
+            preparation: FilePreparation::Due,
         })
     }
 
@@ -77,7 +78,7 @@ impl<T: Payload> ControlTopic<T> {
 
     /// Returns the number of messages that were overwritten before they were received, since the
     /// last call.
-    pub(crate) fn newly_lost(&mut self) -> u64 {
+    pub(crate) fn take_lost_message_count(&mut self) -> u64 {
         let lost = self.subscriber().map_or(0, |subscriber| subscriber.lost());
         lost.saturating_sub(std::mem::replace(&mut self.lost, lost))
     }
@@ -87,11 +88,11 @@ impl<T: Payload> ControlTopic<T> {
         self.subscriber()?.latest()
     }
 
-    /// Adds the topic to the wait set, unless it cannot be opened.
-    pub(crate) fn add_to(&self, wake: &mut WaitSet) {
+    /// Adds the topic to `wait_set`, unless it cannot be opened.
+    pub(crate) fn add_to_wait_set(&self, wait_set: &mut WaitSet) {
         if let Some((subscriber, _)) = &self.subscriber {
             // WHY ignored: a wait set has room for the few topics of a scheduler.
-            let _ = wake.add(subscriber);
+            let _ = wait_set.add(subscriber);
         }
     }
 
@@ -106,42 +107,48 @@ impl<T: Payload> ControlTopic<T> {
             .is_none_or(|(subscriber, _)| lost(subscriber))
     }
 
-    /// Opens a topic again that is lost. Returns the kind and the text of an event: a success, or
-    /// the first failure. Watches of the subscriber must have been dropped, because they keep the
+    /// Opens a topic again that is lost. Returns an event about a success, or about the first
+    /// failure. Watches of the subscriber must have been dropped, because they keep the
     /// lost file open.
-    pub(crate) fn reopen(&mut self) -> Option<(u8, Text<128>)> {
+    pub(crate) fn reopen(&mut self) -> Option<SubscriptionEvent> {
         let is_new = self.subscriber.take().is_some();
         match (self.open)() {
             Ok(subscriber) => {
                 let subscription = Subscription::new(&self.topic, &subscriber);
                 self.subscriber = Some((subscriber, subscription));
                 self.lost = 0;
-                self.preparation = Preparation::Due;
-                Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)))
+                self.preparation = FilePreparation::Due;
+                Some(SubscriptionEvent {
+                    kind: NodeEvent::TOPIC_MOVED,
+                    text: Text::truncated(&self.topic),
+                })
             }
             Err(error) => {
                 let text = || Text::format(format_args!("lost, and not opened again: {error}"));
-                is_new.then(|| (NodeEvent::FAILED, text()))
+                is_new.then(|| SubscriptionEvent {
+                    kind: NodeEvent::FAILED,
+                    text: text(),
+                })
             }
         }
     }
 
     /// Returns true if the last receive call could not map the memory of a publisher. Messages of
     /// this publisher end each wait for the topic at once, although they cannot be received.
-    pub(crate) fn misses_publisher(&self) -> bool {
+    pub(crate) fn has_unmapped_publisher(&self) -> bool {
         let subscription = self
             .subscriber
             .as_ref()
             .map(|(_, subscription)| subscription);
-        subscription.is_some_and(Subscription::misses_publisher)
+        subscription.is_some_and(Subscription::has_unmapped_publisher)
     }
 
     /// Returns an event if the state of the subscriber has changed since the last call, as
-    /// [`Subscription::next_event`] does.
-    pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
-        let event = self.subscriber.as_mut()?.1.next_event();
-        if matches!(event, Some((NodeEvent::TOPIC_MOVED, _))) {
-            self.preparation = Preparation::Due;
+    /// [`Subscription::next_change`] does.
+    pub(crate) fn next_change(&mut self) -> Option<SubscriptionEvent> {
+        let event = self.subscriber.as_mut()?.1.next_change();
+        if event.is_some_and(|event| event.kind == NodeEvent::TOPIC_MOVED) {
+            self.preparation = FilePreparation::Due;
         }
         event
     }
@@ -153,35 +160,39 @@ impl<T: Payload> ControlTopic<T> {
         &mut self,
         prepare: impl FnOnce() -> Result<(), TopicError>,
     ) -> Option<TopicError> {
-        if self.preparation == Preparation::Done || self.subscriber.is_none() {
+        if self.preparation == FilePreparation::Done || self.subscriber.is_none() {
             return None;
         }
         match prepare() {
             Ok(()) => {
-                self.preparation = Preparation::Done;
+                self.preparation = FilePreparation::Done;
                 None
             }
             Err(error) => {
-                let before = std::mem::replace(&mut self.preparation, Preparation::Failed);
-                (before == Preparation::Due).then_some(error)
+                let before = std::mem::replace(&mut self.preparation, FilePreparation::Failed);
+                (before == FilePreparation::Due).then_some(error)
             }
         }
     }
 
     /// Returns the text of an emergency stop if the scheduler may miss messages of the topic, so
     /// that it does not know whether one has been sent; `None` if it receives all messages.
-    pub(crate) fn obstacle(&self) -> Option<Text<128>> {
+    pub(crate) fn reason_for_missed_messages(&self) -> Option<Text<128>> {
         let Some((subscriber, subscription)) = &self.subscriber else {
-            return Some(Text::truncated(UNOPENED_TEXT));
+            return Some(Text::truncated(TOPIC_NOT_REOPENED_TEXT));
         };
         match subscriber.check() {
-            Err(RecvError::NamespaceRemoved { .. }) => Some(Text::truncated(REMOVED_TEXT)),
+            Err(RecvError::NamespaceRemoved { .. }) => {
+                Some(Text::truncated(NAMESPACE_REMOVED_TEXT))
+            }
             Err(RecvError::NameLost { errno, .. }) => Some(Text::format(format_args!(
                 "until the new file of '{}' can be opened: {}",
                 self.topic,
                 io::Error::from_raw_os_error(errno)
             ))),
-            _ if subscription.misses_publisher() => Some(Text::truncated(UNMAPPED_TEXT)),
+            _ if subscription.has_unmapped_publisher() => {
+                Some(Text::truncated(PUBLISHER_UNMAPPED_TEXT))
+            }
             _ => None,
         }
     }

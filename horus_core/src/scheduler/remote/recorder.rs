@@ -12,12 +12,12 @@ pub(crate) type BlackBoxLane = Arc<Mutex<Publisher<NodeEvent>>>;
 
 /// Writes events into one lane (ring buffer) of the black box, the scheduler's topic of events.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorder {
+pub(crate) struct EventRecorder {
     lane: BlackBoxLane,
     process_id: u32,
 }
 
-impl Recorder {
+impl EventRecorder {
     pub(crate) fn new(lane: &BlackBoxLane) -> Self {
         // WHY the id is stored: asking for it is a system call.
         Self {

@@ -30,12 +30,14 @@ use crate::message::{
     SchedulerStatusHeader, Text, ViewError,
 };
 use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
+use crate::scheduler::api::subscription::SubscriptionEvent;
 use crate::scheduler::graph::Graph;
 use crate::scheduler::remote::control_topic::ControlTopic;
-use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
+use crate::scheduler::remote::recorder::{BlackBoxLane, EventRecorder};
 use crate::scheduler::remote::scheduler_topics::{
     self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS_SUFFIX, EMERGENCY_STOP_TOPIC,
-    EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX, SchedulerTopics, stop_tool_builder, unless_taken,
+    EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX, SchedulerTopics, emergency_stop_tool_builder,
+    none_if_all_lanes_taken,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber, TopicBuilder, WaitSet, published_ns};
@@ -45,7 +47,7 @@ const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 
 /// The largest number that can be appended to a scheduler's name that is already taken. It limits
 /// the number of schedulers of the same name that are alive at the same time.
-const NAME_SUFFIX_MAX: u32 = 1000;
+const SCHEDULER_NAME_NUMBER_MAX: u32 = 1000;
 
 /// The endpoints of a running scheduler's topics, through which other processes observe and command
 /// it.
@@ -61,7 +63,7 @@ pub(crate) struct SchedulerEndpoints {
     _graph: Option<Publisher<Value>>,
     lanes: Vec<BlackBoxLane>,
     events: Subscriber<NodeEvent>,
-    /// The number of events that were lost when [`Self::newly_lost_events`] was last called.
+    /// The number of events that were lost when [`Self::take_lost_event_count`] was last called.
     lost_events: u64,
     commands: ControlTopic<NodeCommand>,
     emergency_stop: ControlTopic<EmergencyStop>,
@@ -86,13 +88,15 @@ impl SchedulerEndpoints {
         threads: usize,
     ) -> Result<Self, TopicError> {
         let wanted = SchedulerTopics::new(namespace, wanted_name);
-        for number in 1..=NAME_SUFFIX_MAX {
-            if let Some(endpoints) = Self::try_open(&wanted.with_number(number), graph, threads)? {
+        for number in 1..=SCHEDULER_NAME_NUMBER_MAX {
+            if let Some(endpoints) =
+                Self::try_open(&wanted.with_name_number(number), graph, threads)?
+            {
                 return Ok(endpoints);
             }
         }
         let error = OpenError::TooManyPublishers {
-            limit: NAME_SUFFIX_MAX,
+            limit: SCHEDULER_NAME_NUMBER_MAX,
         };
         Err(TopicError::new(&wanted.topic_name(STATUS_SUFFIX), error))
     }
@@ -120,7 +124,7 @@ impl SchedulerEndpoints {
         else {
             return Ok(None);
         };
-        let lanes = claim_lanes(first, threads)?;
+        let lanes = open_black_box_lanes(first, threads)?;
         let graph = publish_graph(topics, graph)?;
         let mut events = topics.events().subscriber()?;
         // WHY skipped: this scheduler has sent nothing yet, so these are events of earlier
@@ -147,10 +151,10 @@ impl SchedulerEndpoints {
         self.topics.scheduler_name()
     }
 
-    /// Returns the recorder with which thread number `thread` writes events. Each thread writes to
-    /// its own lane, unless there are more threads than lanes.
-    pub(crate) fn recorder(&self, thread: usize) -> Recorder {
-        Recorder::new(&self.lanes[thread % self.lanes.len()])
+    /// Returns the recorder with which thread number `thread_index` writes events. Each thread
+    /// writes to its own lane, unless there are more threads than lanes.
+    pub(crate) fn recorder(&self, thread_index: usize) -> EventRecorder {
+        EventRecorder::new(&self.lanes[thread_index % self.lanes.len()])
     }
 
     /// Publishes the status. `state` is one of the `STATE_` constants of `SchedulerStatusHeader`.
@@ -199,7 +203,7 @@ impl SchedulerEndpoints {
 
     /// Returns the number of events that were overwritten before [`Self::events`] received them,
     /// since the last call.
-    pub(crate) fn newly_lost_events(&mut self) -> u64 {
+    pub(crate) fn take_lost_event_count(&mut self) -> u64 {
         let lost = self.events.lost();
         lost.saturating_sub(std::mem::replace(&mut self.lost_events, lost))
     }
@@ -217,11 +221,11 @@ impl SchedulerEndpoints {
 
     /// Returns the topics whose messages wake the supervisor: commands and emergency stops. WHY not
     /// the topic of events: events can wait until the next check.
-    pub(crate) fn waking_topics(&self) -> WaitSet {
+    pub(crate) fn supervisor_wait_set(&self) -> WaitSet {
         let mut wake = WaitSet::new();
         wake.set_spin(Duration::ZERO);
-        self.commands.add_to(&mut wake);
-        self.emergency_stop.add_to(&mut wake);
+        self.commands.add_to_wait_set(&mut wake);
+        self.emergency_stop.add_to_wait_set(&mut wake);
         wake
     }
 
@@ -231,10 +235,10 @@ impl SchedulerEndpoints {
     }
 
     /// Waits until one of the topics of `wake` has a message, but at most for `timeout`. `wake` is
-    /// the result of [`Self::waking_topics`]. If the messages of a publisher cannot be received,
-    /// sleeps for the whole `timeout`. WHY: these messages would end each wait at once.
+    /// the result of [`Self::supervisor_wait_set`]. If the messages of a publisher cannot be
+    /// received, sleeps for the whole `timeout`. WHY: these messages would end each wait at once.
     pub(crate) fn wait_for_messages(&self, wake: &mut WaitSet, timeout: Duration) {
-        if self.commands.misses_publisher() || self.emergency_stop.misses_publisher() {
+        if self.commands.has_unmapped_publisher() || self.emergency_stop.has_unmapped_publisher() {
             thread::sleep(timeout);
         } else {
             // WHY a failed wait is ignored: it fails in a forked child only.
@@ -242,9 +246,9 @@ impl SchedulerEndpoints {
         }
     }
 
-    /// Opens the lost topics of commands and emergency stops again. Returns the kind and the text
-    /// of an event for each. The result of [`Self::waking_topics`] must have been dropped.
-    pub(crate) fn reopen_lost_topics(&mut self) -> impl Iterator<Item = (u8, Text<128>)> + use<> {
+    /// Opens the lost topics of commands and emergency stops again. Returns an event for each.
+    /// The result of [`Self::supervisor_wait_set`] must have been dropped.
+    pub(crate) fn reopen_lost_topics(&mut self) -> impl Iterator<Item = SubscriptionEvent> + use<> {
         let commands = self.commands.is_lost().then(|| self.commands.reopen());
         let stop = self.emergency_stop.is_lost();
         let stop = stop.then(|| self.emergency_stop.reopen());
@@ -252,19 +256,19 @@ impl SchedulerEndpoints {
     }
 
     /// Prepares each new file of the topics of commands and emergency stops: reserves the memory
-    /// that a sender needs, so that it can send while there is no free memory. Makes `last`, the
-    /// message about an emergency stop that was applied last, known in the new file of its topic,
-    /// if it engages the stop or the file says that the stop is engaged, and unless the file has a
-    /// later message. Does the same again at the next call if it fails. Returns the text
-    /// of an event for the first failure in a file. Takes some system calls for a new file.
+    /// that a sender needs, so that it can send while there is no free memory. Makes `last_stop`,
+    /// the message about an emergency stop that was applied last, known in the new file of its
+    /// topic, if it engages the stop or the file says that the stop is engaged, and unless the file
+    /// has a later message. Does the same again at the next call if it fails. Returns the text of
+    /// an event for the first failure in a file. Takes some system calls for a new file.
     ///
-    /// WHY `last`: the file that kept the stop is gone, perhaps with the process that sent it.
+    /// WHY `last_stop`: the file that kept the stop is gone, perhaps with the process that sent it.
     /// Other schedulers would start without it. And a former file that has got its name back may
     /// keep a stop that was released in the other file: tools would show it, and it would hold
     /// other schedulers.
-    pub(crate) fn prepare_new_files(
+    pub(crate) fn prepare_new_topic_files(
         &mut self,
-        last: Option<EmergencyStop>,
+        last_stop: Option<EmergencyStop>,
     ) -> impl Iterator<Item = Text<128>> + use<> {
         let Self {
             topics,
@@ -272,9 +276,10 @@ impl SchedulerEndpoints {
             emergency_stop,
             ..
         } = self;
-        let commands = commands.prepare_file(|| reserve_for_command(topics));
-        let stop = emergency_stop.prepare_file(|| prepare_stop_file(topics.namespace(), last));
-        let stop_text = match last {
+        let commands = commands.prepare_file(|| reserve_command_lane(topics));
+        let stop = emergency_stop
+            .prepare_file(|| prepare_emergency_stop_file(topics.namespace(), last_stop));
+        let stop_text = match last_stop {
             Some(stop) if stop.is_engaged() => "the emergency stop is not kept",
             _ => "no memory is reserved for a stop",
         };
@@ -288,10 +293,15 @@ impl SchedulerEndpoints {
         texts.into_iter().filter_map(text)
     }
 
-    /// Returns the kind and the text of an event for each topic of commands or emergency stops
-    /// whose state has changed since the last call.
-    pub(crate) fn control_topic_events(&mut self) -> impl Iterator<Item = (u8, Text<128>)> + use<> {
-        let events = [self.commands.next_event(), self.emergency_stop.next_event()];
+    /// Returns an event for each topic of commands or emergency stops whose state has changed since
+    /// the last call.
+    pub(crate) fn control_topic_changes(
+        &mut self,
+    ) -> impl Iterator<Item = SubscriptionEvent> + use<> {
+        let events = [
+            self.commands.next_change(),
+            self.emergency_stop.next_change(),
+        ];
         events.into_iter().flatten()
     }
 }
@@ -308,22 +318,22 @@ fn open_emergency_stop(
 }
 
 /// Reserves the memory for a command in the present file of the commands topic.
-fn reserve_for_command(topics: &SchedulerTopics) -> Result<(), TopicError> {
-    unless_taken(topics.commands().reserve_lane()).map(|_| ())
+fn reserve_command_lane(topics: &SchedulerTopics) -> Result<(), TopicError> {
+    none_if_all_lanes_taken(topics.commands().reserve_lane()).map(|_| ())
 }
 
 /// Reserves the memory for the command `horus estop` in the present file of the emergency-stop
-/// topic. Publishes `last` there, the message that was applied last, if the file lacks it; see
-/// [`SchedulerEndpoints::prepare_new_files`].
-fn prepare_stop_file(
+/// topic. Publishes `last_stop` there, the message that was applied last, if the file lacks it; see
+/// [`SchedulerEndpoints::prepare_new_topic_files`].
+fn prepare_emergency_stop_file(
     namespace: &Arc<Namespace>,
-    last: Option<EmergencyStop>,
+    last_stop: Option<EmergencyStop>,
 ) -> Result<(), TopicError> {
-    let Some(topic) = stop_tool_builder(namespace)? else {
+    let Some(topic) = emergency_stop_tool_builder(namespace)? else {
         return Ok(());
     };
-    unless_taken(topic.clone().reserve_lane())?;
-    let Some(last) = last else {
+    none_if_all_lanes_taken(topic.clone().reserve_lane())?;
+    let Some(last) = last_stop else {
         return Ok(());
     };
     let open = |topic: TopicBuilder<EmergencyStop>| topic.observer();
@@ -341,7 +351,7 @@ fn prepare_stop_file(
     if !lacks_last(kept) {
         return Ok(());
     }
-    let Some(mut publisher) = unless_taken(topic.publisher())? else {
+    let Some(mut publisher) = none_if_all_lanes_taken(topic.publisher())? else {
         return Ok(());
     };
     // WHY again: a message may have come before the publisher was open.
@@ -370,13 +380,14 @@ fn publish_graph(
 }
 
 /// Opens publishers of the black box, each with its own lane, until there is one for each thread or
-/// no lane is free. `first` is the publisher that already has a lane. Returns all publishers.
-fn claim_lanes(
-    first: Publisher<NodeEvent>,
-    threads: usize,
+/// no lane is free. `first_publisher` is the publisher that already has a lane. Returns all
+/// publishers.
+fn open_black_box_lanes(
+    first_publisher: Publisher<NodeEvent>,
+    thread_count: usize,
 ) -> Result<Vec<BlackBoxLane>, TopicError> {
-    let mut lanes = vec![first];
-    while lanes.len() < threads.min(BLACK_BOX_LANES) {
+    let mut lanes = vec![first_publisher];
+    while lanes.len() < thread_count.min(BLACK_BOX_LANES) {
         match lanes[0].try_clone() {
             Ok(lane) => lanes.push(lane),
             // WHY this is no error: threads of an earlier run in this process that hang may still

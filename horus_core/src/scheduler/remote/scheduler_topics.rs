@@ -15,7 +15,7 @@ const SCHEDULER_TOPIC_PREFIX: &str = "horus/schedulers/";
 /// The latch key of a scheduler's topics, by which a publisher finds the messages that an earlier
 /// publisher left. It is the same in all programs, so that a scheduler finds the messages of the
 /// previous scheduler of its name.
-const LATCH_KEY: &str = "scheduler";
+const SCHEDULER_LATCH_KEY: &str = "scheduler";
 pub(crate) const STATUS_SUFFIX: &str = "/status";
 pub(crate) const EVENTS_SUFFIX: &str = "/events";
 pub(crate) const COMMANDS_SUFFIX: &str = "/commands";
@@ -33,10 +33,10 @@ pub const EMERGENCY_STOP_TOOL_KEY: &str = "horus";
 const SCHEDULER_NAME_BYTES_MAX: usize = 64;
 
 /// Number of lanes of a topic, each of which has room for one publisher.
-const TOPIC_LANES: usize = 64;
+const LANES_PER_TOPIC: usize = 64;
 /// Number of lanes of a black box, the topic with a scheduler's events. It is the largest number
 /// that a topic can have.
-pub(crate) const BLACK_BOX_LANES: usize = TOPIC_LANES;
+pub(crate) const BLACK_BOX_LANES: usize = LANES_PER_TOPIC;
 /// Number of slots in a lane of the black box. The threads of the lane share them, so one that
 /// records many events overwrites those of the others. Up to 192 threads, at most three threads
 /// share a lane.
@@ -55,10 +55,10 @@ pub(crate) struct SchedulerTopics {
     name: String,
 }
 
-/// Returns the name of the status topic of the scheduler called `wanted`, as
+/// Returns the name of the status topic of the scheduler called `wanted_name`, as
 /// [`SchedulerTopics::new`] makes it.
-pub(crate) fn status_topic_name(wanted: &str) -> String {
-    topic_name(&valid_name(wanted), STATUS_SUFFIX)
+pub(crate) fn status_topic_name(wanted_name: &str) -> String {
+    topic_name(&make_valid_scheduler_name(wanted_name), STATUS_SUFFIX)
 }
 
 fn topic_name(scheduler: &str, suffix: &str) -> String {
@@ -66,9 +66,11 @@ fn topic_name(scheduler: &str, suffix: &str) -> String {
 }
 
 /// Makes the name of a scheduler valid, as [`SchedulerTopics::new`] describes.
-fn valid_name(wanted: &str) -> String {
+fn make_valid_scheduler_name(wanted_name: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let safe = wanted.chars().map(|c| if is_safe(c) { c } else { '_' });
+    let safe = wanted_name
+        .chars()
+        .map(|c| if is_safe(c) { c } else { '_' });
     let mut name: String = safe.take(SCHEDULER_NAME_BYTES_MAX).collect();
     if name.is_empty() {
         name.push_str("scheduler");
@@ -83,13 +85,13 @@ impl SchedulerTopics {
     pub(crate) fn new(namespace: &Arc<Namespace>, wanted: &str) -> Self {
         Self {
             namespace: Arc::clone(namespace),
-            name: valid_name(wanted),
+            name: make_valid_scheduler_name(wanted),
         }
     }
 
     /// Returns the topics of a scheduler that has the same name with `number` appended, such as
     /// `arm-2`. If `number` is 1, nothing is appended.
-    pub(crate) fn with_number(&self, number: u32) -> Self {
+    pub(crate) fn with_name_number(&self, number: u32) -> Self {
         let mut numbered = self.clone();
         if number > 1 {
             let suffix = format!("-{number}");
@@ -139,14 +141,14 @@ impl SchedulerTopics {
     }
 
     /// Returns the builder of the status topic, which keeps the last status. Its messages have room
-    /// for `nodes` nodes. The process that publishes on it owns the scheduler's name.
-    pub(crate) fn status(&self, nodes: usize) -> TopicBuilder<SchedulerStatus> {
-        let nodes = nodes * size_of::<NodeMetrics>();
-        let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
+    /// for `node_count` nodes. The process that publishes on it owns the scheduler's name.
+    pub(crate) fn status(&self, node_count: usize) -> TopicBuilder<SchedulerStatus> {
+        let nodes_bytes = node_count * size_of::<NodeMetrics>();
+        let bytes = (size_of::<SchedulerStatusHeader>() + nodes_bytes) as u64;
         // WHY a history of 2: the last slot may be one that the publisher has skipped because a
         // reader had pinned it.
         let qos = Qos::latched()
-            .latch_key(LATCH_KEY)
+            .latch_key(SCHEDULER_LATCH_KEY)
             .history(2)
             .publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
@@ -162,7 +164,7 @@ impl SchedulerTopics {
             .history(BLACK_BOX_HISTORY_EVENTS);
         let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
         let qos = qos.persist_after_exit(true).continue_history();
-        self.topic_builder(EVENTS_SUFFIX, qos.latch_key(LATCH_KEY))
+        self.topic_builder(EVENTS_SUFFIX, qos.latch_key(SCHEDULER_LATCH_KEY))
     }
 
     /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
@@ -174,11 +176,13 @@ impl SchedulerTopics {
     }
 
     /// Returns the builder of the graph topic, which keeps the graph of the last run. A message may
-    /// have up to `bytes` bytes.
-    pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
-        let qos = Qos::latched().latch_key(LATCH_KEY).publishers_max(1);
+    /// have up to `message_bytes_max` bytes.
+    pub(crate) fn graph(&self, message_bytes_max: u64) -> TopicBuilder<Value> {
+        let qos = Qos::latched()
+            .latch_key(SCHEDULER_LATCH_KEY)
+            .publishers_max(1);
         self.topic_builder(GRAPH_SUFFIX, qos)
-            .max_message_bytes(bytes)
+            .max_message_bytes(message_bytes_max)
     }
 
     /// Opens an endpoint of a topic of the scheduler with `make`. `suffix` is the end of the
@@ -199,7 +203,7 @@ impl SchedulerTopics {
             },
         };
         let mut found = open()?;
-        if matches!(found, OpenOutcome::Other) && self.remove(suffix)? {
+        if matches!(found, OpenOutcome::Other) && self.remove_topic(suffix)? {
             found = open()?;
         }
         Ok(match found {
@@ -210,7 +214,7 @@ impl SchedulerTopics {
 
     /// Removes the scheduler's topic whose name ends with `suffix`, such as [`STATUS_SUFFIX`],
     /// unless a process has it open. Returns true if the topic no longer exists.
-    pub(crate) fn remove(&self, suffix: &str) -> Result<bool, TopicError> {
+    pub(crate) fn remove_topic(&self, suffix: &str) -> Result<bool, TopicError> {
         let name = self.topic_name(suffix);
         let removed = TopicName::new(&name).map_err(OpenError::from);
         let removed = removed.and_then(|name| remove_topic(&self.namespace, &name));
@@ -241,11 +245,11 @@ pub(crate) fn open_emergency_stop_endpoint<E>(
 /// emergency-stop topic, too. If its lane was reserved, the command can send while there is no free
 /// memory. Returns `None` if all lanes of the topic have been used: then they all have memory, and
 /// a publisher might take the place of a kept message.
-pub(crate) fn stop_tool_builder(
+pub(crate) fn emergency_stop_tool_builder(
     namespace: &Arc<Namespace>,
 ) -> Result<Option<TopicBuilder<EmergencyStop>>, TopicError> {
     let used = Inspector::open_in(namespace, EMERGENCY_STOP_TOPIC)?.publishers();
-    if used.len() >= TOPIC_LANES {
+    if used.len() >= LANES_PER_TOPIC {
         return Ok(None);
     }
     let qos = Qos::latched()
@@ -256,7 +260,9 @@ pub(crate) fn stop_tool_builder(
 }
 
 /// Returns `None` instead of the error that all lanes of the topic have publishers.
-pub(crate) fn unless_taken<E>(opened: Result<E, TopicError>) -> Result<Option<E>, TopicError> {
+pub(crate) fn none_if_all_lanes_taken<E>(
+    opened: Result<E, TopicError>,
+) -> Result<Option<E>, TopicError> {
     match opened {
         Ok(endpoint) => Ok(Some(endpoint)),
         Err(error) => match error.as_open_error() {
@@ -289,7 +295,11 @@ mod tests {
         for (wanted, name) in table {
             let place = SchedulerTopics::new(&namespace, wanted);
             assert_eq!(place.scheduler_name(), name, "{wanted:?}");
-            for place in [place.clone(), place.with_number(2), place.with_number(1000)] {
+            for place in [
+                place.clone(),
+                place.with_name_number(2),
+                place.with_name_number(1000),
+            ] {
                 assert!(
                     TopicName::new(&place.topic_name(STATUS_SUFFIX)).is_ok(),
                     "{place:?}"
@@ -302,17 +312,17 @@ mod tests {
         }
         assert_eq!(
             SchedulerTopics::new(&namespace, "arm")
-                .with_number(1)
+                .with_name_number(1)
                 .scheduler_name(),
             "arm"
         );
         assert_eq!(
             SchedulerTopics::new(&namespace, "arm")
-                .with_number(3)
+                .with_name_number(3)
                 .scheduler_name(),
             "arm-3"
         );
-        let numbered = SchedulerTopics::new(&namespace, &long).with_number(12);
+        let numbered = SchedulerTopics::new(&namespace, &long).with_name_number(12);
         assert_eq!(numbered.scheduler_name(), format!("{}-12", &long[..61]));
     }
 }

@@ -15,8 +15,8 @@ pub(crate) fn catch_panic<R>(call: impl FnOnce() -> R) -> Result<R, String> {
 
 /// Drops a value whose drop may run user code. Returns the text of the panic if the drop panics,
 /// else `None`.
-pub(crate) fn catch_panic_in_drop<T>(what: T) -> Option<String> {
-    catch_panic(|| drop(what)).err()
+pub(crate) fn drop_and_catch_panic<T>(value: T) -> Option<String> {
+    catch_panic(|| drop(value)).err()
 }
 
 /// Returns the text of an error. Does not panic even if the `Display` of the error panics.
@@ -83,10 +83,10 @@ mod tests {
             assert_eq!(outcome, Err::<(), _>("a panic without a text".to_owned()));
         }
         assert_eq!(
-            catch_panic_in_drop(Bomb(1)),
+            drop_and_catch_panic(Bomb(1)),
             Some("a panic without a text".to_owned())
         );
-        assert_eq!(catch_panic_in_drop(Bomb(0)), None);
+        assert_eq!(drop_and_catch_panic(Bomb(0)), None);
         assert_eq!(error_text(&Mute), "an error whose text panicked: no words");
     }
 }

@@ -19,8 +19,8 @@ use crate::scheduler::run::pending_swap::PendingSwap;
 #[derive(Default)]
 pub(crate) struct Commands {
     /// Tells the node's thread whether it has to read `wanted` before each tick:
-    /// [`COMMANDS_UNAPPLIED`] if a command is not applied yet, [`COMMANDS_FORBID_TICKS`] if the
-    /// wanted state forbids ticks, 0 if it need not.
+    /// [`PENDING_COMMAND_UNAPPLIED`] if a command is not applied yet, [`PENDING_TICKS_FORBIDDEN`]
+    /// if the wanted state forbids ticks, 0 if it need not.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
     /// The listener that is notified of each command; empty if the node's executor checks for
@@ -39,16 +39,16 @@ pub(crate) trait CommandListener: Send + Sync {
 }
 
 /// The number of times that a thread yields its CPU to the holder of the lock before it sleeps.
-const YIELDS_MAX: u32 = 16;
+const YIELDS_BEFORE_SLEEP_MAX: u32 = 16;
 /// The time for which a thread sleeps before it tries to take the lock again.
 const LOCK_RETRY_PERIOD: Duration = Duration::from_micros(50);
 
 /// The value of `pending` while there is a command that the node's thread has not applied yet.
-const COMMANDS_UNAPPLIED: u64 = 2;
+const PENDING_COMMAND_UNAPPLIED: u64 = 2;
 
 /// The value of `pending` after the node's thread has applied the commands, as long as they prevent
 /// the node from ticking.
-const COMMANDS_FORBID_TICKS: u64 = 1;
+const PENDING_TICKS_FORBIDDEN: u64 = 1;
 
 /// The state into which commands want to bring a node.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ pub(crate) struct WantedState {
     emergency_stop_number: u64,
     /// The requested new rate; `None` if none was requested, or once the node's thread has taken
     /// it.
-    pub(crate) tick_times: Option<TickTimes>,
+    pub(crate) tick_limits: Option<TickLimits>,
     /// The requested replacement of the node; `None` if none was requested, or once the node's
     /// thread has taken it.
     pub(crate) pending_swap: Option<PendingSwap>,
@@ -72,7 +72,7 @@ pub(crate) struct WantedState {
 
 impl WantedState {
     /// Returns the number of the emergency stop that is engaged; `None` if none is.
-    pub(crate) fn emergency_stop(&self) -> Option<u64> {
+    pub(crate) fn engaged_emergency_stop_number(&self) -> Option<u64> {
         self.is_emergency.then_some(self.emergency_stop_number)
     }
 }
@@ -89,14 +89,14 @@ pub(crate) enum NodeMode {
 /// The rate of a node, and the times that depend on it. If the node has no budget or no deadline,
 /// that field is `u64::MAX`. If it has no rate, the period is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TickTimes {
+pub(crate) struct TickLimits {
     pub(crate) rate: Option<Rate>,
     pub(crate) budget_ns: u64,
     pub(crate) deadline_ns: u64,
     pub(crate) period_ns: u64,
 }
 
-impl TickTimes {
+impl TickLimits {
     pub(crate) fn from_plan(plan: &NodePlan) -> Self {
         let or_never = |time: Option<Duration>| time.map_or(u64::MAX, saturating_nanos);
         Self {
@@ -109,7 +109,7 @@ impl TickTimes {
 
     /// Stores the budget and the period in the metrics of the node, where other threads read them.
     pub(crate) fn publish_to(&self, metrics: &LiveMetrics) {
-        metrics.set_tick_times(self.budget_ns, self.period_ns);
+        metrics.set_budget_and_period(self.budget_ns, self.period_ns);
     }
 }
 
@@ -117,7 +117,7 @@ impl Commands {
     /// Returns true if the node's thread has to read the wanted state before it ticks. Costs an
     /// atomic load.
     #[inline(always)]
-    pub(crate) fn are_pending(&self) -> bool {
+    pub(crate) fn must_be_read_before_tick(&self) -> bool {
         // Relaxed: the commands themselves are under a lock.
         self.pending.get() != 0
     }
@@ -130,9 +130,9 @@ impl Commands {
         let was_emergency = wanted.is_emergency;
         let answer = change(&mut wanted);
         wanted.emergency_stop_number += u64::from(!was_emergency && wanted.is_emergency);
-        // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
-        // thread does not know yet.
-        self.pending.set(COMMANDS_UNAPPLIED);
+        // Relaxed: as in `must_be_read_before_tick`. Also set by a change back to normal, which the
+        // node's thread does not know yet.
+        self.pending.set(PENDING_COMMAND_UNAPPLIED);
         if let Some(listener) = self.listener.get() {
             listener.apply_wanted_state(&wanted);
         }
@@ -147,7 +147,7 @@ impl Commands {
             match self.wanted.try_lock() {
                 Ok(wanted) => return wanted,
                 Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) if yields < YIELDS_MAX => {
+                Err(TryLockError::WouldBlock) if yields < YIELDS_BEFORE_SLEEP_MAX => {
                     yields += 1;
                     thread::yield_now();
                 }
@@ -159,13 +159,13 @@ impl Commands {
     }
 
     /// Returns the number of the emergency stop that is engaged; `None` if none is. Takes the lock.
-    pub(crate) fn emergency_stop(&self) -> Option<u64> {
-        self.lock().emergency_stop()
+    pub(crate) fn engaged_emergency_stop_number(&self) -> Option<u64> {
+        self.lock().engaged_emergency_stop_number()
     }
 
     /// Records that nothing takes a swap of the node any more. Returns the swap that was not taken,
     /// which the caller has to drop, so that it is abandoned.
-    pub(crate) fn close(&self) -> Option<PendingSwap> {
+    pub(crate) fn refuse_further_swaps(&self) -> Option<PendingSwap> {
         let mut wanted = self.lock();
         wanted.is_closed = true;
         wanted.pending_swap.take()
@@ -187,9 +187,9 @@ impl Commands {
 
     /// Returns true if there is a command that the node's thread has not applied yet. Costs an
     /// atomic load.
-    pub(crate) fn has_unapplied(&self) -> bool {
-        // Relaxed: as in `are_pending`.
-        self.pending.get() == COMMANDS_UNAPPLIED
+    pub(crate) fn has_unapplied_command(&self) -> bool {
+        // Relaxed: as in `must_be_read_before_tick`.
+        self.pending.get() == PENDING_COMMAND_UNAPPLIED
     }
 
     /// Calls `act` with the node's wanted state and returns the result of `act`. Only the node's
@@ -206,13 +206,13 @@ impl Commands {
         };
         let answer = act(&mut wanted);
         let is_plain = wanted.mode == NodeMode::Run && !wanted.is_emergency;
-        let is_taken = wanted.tick_times.is_none() && wanted.pending_swap.is_none();
-        // Relaxed: as in `are_pending`. Set under the lock, so that a later change is not
-        // overwritten.
+        let is_taken = wanted.tick_limits.is_none() && wanted.pending_swap.is_none();
+        // Relaxed: as in `must_be_read_before_tick`. Set under the lock, so that a later change is
+        // not overwritten.
         self.pending.set(if is_plain && is_taken {
             0
         } else {
-            COMMANDS_FORBID_TICKS
+            PENDING_TICKS_FORBIDDEN
         });
         Some(answer)
     }
@@ -234,35 +234,35 @@ mod tests {
     #[test]
     fn attention_lasts_until_the_node_runs_and_all_commands_are_taken() {
         let commands = Commands::default();
-        assert!(!commands.are_pending());
-        let tick_times = TickTimes {
+        assert!(!commands.must_be_read_before_tick());
+        let tick_limits = TickLimits {
             rate: None,
             budget_ns: 1,
             deadline_ns: 2,
             period_ns: 3,
         };
         commands.change_wanted_state(|wanted| {
-            (wanted.mode, wanted.tick_times) = (NodeMode::Pause, Some(tick_times))
+            (wanted.mode, wanted.tick_limits) = (NodeMode::Pause, Some(tick_limits))
         });
-        assert!(commands.are_pending());
+        assert!(commands.must_be_read_before_tick());
         assert_eq!(
-            commands.try_with_wanted_state(|wanted| wanted.tick_times.take()),
-            Some(Some(tick_times))
+            commands.try_with_wanted_state(|wanted| wanted.tick_limits.take()),
+            Some(Some(tick_limits))
         );
-        assert!(commands.are_pending(), "it is still paused");
+        assert!(commands.must_be_read_before_tick(), "it is still paused");
         commands.change_wanted_state(|wanted| wanted.mode = NodeMode::Run);
         assert!(
-            commands.are_pending(),
+            commands.must_be_read_before_tick(),
             "the thread has not seen that it is over"
         );
         assert_eq!(
             commands.try_with_wanted_state(|wanted| wanted.is_emergency),
             Some(false)
         );
-        assert!(!commands.are_pending());
+        assert!(!commands.must_be_read_before_tick());
         commands.change_wanted_state(|wanted| wanted.is_emergency = true);
         commands.try_with_wanted_state(|_| ());
-        assert!(commands.are_pending());
+        assert!(commands.must_be_read_before_tick());
     }
 
     /// Returns how often the thread with this id has given up its CPU because it had to wait.

@@ -6,7 +6,7 @@ use crate::scheduler::api::metrics::UserCall;
 
 /// The events that may occur in every tick: the kind, and the call outside of the tick in which it
 /// occurs (`None` for the tick itself). WHY each has a limit of its own: a tick may cause several.
-const LIMITED_EVENTS: [(u8, Option<UserCall>); 13] = [
+const RATE_LIMITED_EVENTS: [(u8, Option<UserCall>); 13] = [
     (NodeEvent::FAILED, None),
     (NodeEvent::PANICKED, None),
     (NodeEvent::MISSED, None),
@@ -32,8 +32,8 @@ pub(crate) const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
 /// same kind and call in a second. WHY a limit: these events would displace all others from the
 /// black box.
 #[derive(Debug, Default)]
-pub(crate) struct EventLimit {
-    repeated: [RepeatedEvent; LIMITED_EVENTS.len()],
+pub(crate) struct EventRateLimiter {
+    repeated: [RepeatedEvent; RATE_LIMITED_EVENTS.len()],
 }
 
 /// The time of the last recorded event of a kind and call, and the number of further events that
@@ -45,11 +45,18 @@ struct RepeatedEvent {
     left_out: u64,
 }
 
-impl EventLimit {
+impl EventRateLimiter {
     /// Returns the number of events that were left out before this one, if this one has to be
     /// recorded. Returns `None` if it has to be left out.
-    pub(crate) fn admit(&mut self, kind: u8, call: Option<UserCall>, now_ns: u64) -> Option<u64> {
-        let index = LIMITED_EVENTS.iter().position(|one| *one == (kind, call));
+    pub(crate) fn take_left_out_count_if_due(
+        &mut self,
+        kind: u8,
+        call: Option<UserCall>,
+        now_ns: u64,
+    ) -> Option<u64> {
+        let index = RATE_LIMITED_EVENTS
+            .iter()
+            .position(|one| *one == (kind, call));
         let Some(last) = index.map(|index| &mut self.repeated[index]) else {
             return Some(0);
         };
@@ -65,8 +72,8 @@ impl EventLimit {
     /// Returns the kinds of the events that were left out since the last one that was recorded,
     /// each with the number of these events, which then count as recorded. Called at the end, when
     /// no later event contains these numbers.
-    pub(crate) fn take_left_out(&mut self) -> impl Iterator<Item = (u8, u64)> {
-        let all = LIMITED_EVENTS.iter().zip(&mut self.repeated);
+    pub(crate) fn take_left_out_counts_by_kind(&mut self) -> impl Iterator<Item = (u8, u64)> {
+        let all = RATE_LIMITED_EVENTS.iter().zip(&mut self.repeated);
         all.filter(|(_, last)| last.left_out > 0)
             .map(|((kind, _), last)| (*kind, std::mem::take(&mut last.left_out)))
     }
@@ -74,13 +81,15 @@ impl EventLimit {
 
 /// Returns the first line of `text`. If events were left out, their number follows. Truncates the
 /// line, so that there is always room for the number.
-pub(crate) fn with_left_out(text: &str, left_out: u64) -> Text<128> {
+pub(crate) fn text_with_left_out_count(text: &str, left_out_count: u64) -> Text<128> {
     let line = text.lines().next().unwrap_or_default();
-    if left_out == 0 {
+    if left_out_count == 0 {
         return Text::truncated(line);
     }
     let between = if line.is_empty() { "" } else { "; " };
-    let suffix = Text::<64>::format(format_args!("{between}and {left_out} more before this"));
+    let suffix = Text::<64>::format(format_args!(
+        "{between}and {left_out_count} more before this"
+    ));
     let mut end = line.len().min(128 - suffix.as_str().len());
     while !line.is_char_boundary(end) {
         end -= 1;
@@ -94,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_number_of_events_that_were_left_out_is_never_cut_off() {
-        let of = |text: &str| with_left_out(text, u64::MAX).as_str().to_owned();
+        let of = |text: &str| text_with_left_out_count(text, u64::MAX).as_str().to_owned();
         let suffix = "and 18446744073709551615 more before this";
         assert_eq!(of(""), suffix);
         assert_eq!(of("no port\nTraceback"), format!("no port; {suffix}"));

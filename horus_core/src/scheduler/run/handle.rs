@@ -8,8 +8,8 @@ use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::StopReason;
-use crate::scheduler::run::catch_panic::catch_panic_in_drop;
-use crate::scheduler::run::commands::{NodeMode, TickTimes, WantedState};
+use crate::scheduler::run::catch_panic::drop_and_catch_panic;
+use crate::scheduler::run::commands::{NodeMode, TickLimits, WantedState};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap};
 use crate::scheduler::run::run_state::RunState;
@@ -90,7 +90,7 @@ impl Handle {
     /// Returns the reason why the run has to stop or has stopped; `None` while the run continues.
     #[must_use]
     pub fn reason(&self) -> Option<StopReason> {
-        self.shared.reason()
+        self.shared.stop_reason()
     }
 
     /// Sets `word` to `number` now, and to 0 when the run has to stop. This is for code that has no
@@ -126,7 +126,7 @@ impl Handle {
     ///
     /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn pause(&self, node: &str) -> Result<(), CommandError> {
-        self.change_mode(node, NodeMode::Pause)
+        self.set_node_mode(node, NodeMode::Pause)
     }
 
     /// Resumes the ticks of a paused node.
@@ -135,7 +135,7 @@ impl Handle {
     ///
     /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn resume(&self, node: &str) -> Result<(), CommandError> {
-        self.change_mode(node, NodeMode::Run)
+        self.set_node_mode(node, NodeMode::Run)
     }
 
     /// Shuts the node down for the rest of the run: calls its `shutdown`, and not
@@ -145,10 +145,10 @@ impl Handle {
     ///
     /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn stop_node(&self, node: &str) -> Result<(), CommandError> {
-        self.change_mode(node, NodeMode::Stop)
+        self.set_node_mode(node, NodeMode::Stop)
     }
 
-    fn change_mode(&self, node: &str, mode: NodeMode) -> Result<(), CommandError> {
+    fn set_node_mode(&self, node: &str, mode: NodeMode) -> Result<(), CommandError> {
         let change = |entry: &NodeEntry| {
             entry.commands.change_wanted_state(|wanted| {
                 // WHY: a node that is shut down cannot be started again.
@@ -192,10 +192,10 @@ impl Handle {
         }
         for entry in node_entries.iter_mut().filter(|entry| is_meant(entry)) {
             let spec = of_rate(entry);
-            let tick_times = TickTimes::from_plan(&spec.clone().into_plan(self.cores)?);
+            let tick_limits = TickLimits::from_plan(&spec.clone().into_plan(self.cores)?);
             entry
                 .commands
-                .change_wanted_state(|wanted| wanted.tick_times = Some(tick_times));
+                .change_wanted_state(|wanted| wanted.tick_limits = Some(tick_limits));
             entry.spec = spec;
         }
         Ok(())
@@ -240,7 +240,7 @@ impl Handle {
         node: &str,
         replacement: impl Node,
     ) -> Result<Swap, CommandError> {
-        self.request_swap(node, PendingSwap::replace_by(replacement))
+        self.request_swap(node, PendingSwap::new_replacement(replacement))
     }
 
     /// Replaces the node by another one that is made from it, between two ticks: on the node's
@@ -281,7 +281,7 @@ impl Handle {
         change: impl FnOnce(Old) -> New + Send + 'static,
         undo: impl FnOnce(New) -> Old + Send + 'static,
     ) -> Result<Swap, CommandError> {
-        self.request_swap(node, PendingSwap::convert_by(change, undo))
+        self.request_swap(node, PendingSwap::new_conversion(change, undo))
     }
 
     fn request_swap(&self, node: &str, pending_swap: PendingSwap) -> Result<Swap, CommandError> {
@@ -301,7 +301,7 @@ impl Handle {
         })?;
         // WHY dropped outside all locks: a swap that was not taken contains user code, which may
         // use a handle.
-        if catch_panic_in_drop(untaken).is_some() {
+        if drop_and_catch_panic(untaken).is_some() {
             metrics.count_failure(true);
         }
         Ok(swap)

@@ -16,7 +16,7 @@ use crate::scheduler::run::runner::Runner;
 
 /// The time between two checks whether an emergency stop has to be applied to the nodes, or whether
 /// a node has reached its safe state. WHY not always: there may be thousands of nodes.
-const CHECK_PERIOD: Duration = Duration::from_millis(20);
+const EMERGENCY_STOP_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// Initialises the nodes in their order, on the calling thread. Meanwhile, other threads apply
 /// emergency stops to those that are initialised already. Nodes of the main thread are
@@ -27,7 +27,7 @@ const CHECK_PERIOD: Duration = Duration::from_millis(20);
 /// WHY: an `init` may take long, and an emergency stop must not wait for it. The threads of the
 /// nodes start after the last one.
 pub(crate) fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &RunState) {
-    let (give, news) = mpsc::channel();
+    let (give, messages) = mpsc::channel();
     let mut main = Vec::new();
     let mut poll_at = Instant::now();
     thread::scope(|scope| {
@@ -42,7 +42,7 @@ pub(crate) fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &Ru
         let poll = move || {
             // WHY: as in `spawn_thread`.
             leave_real_time();
-            nodes.check_until_over(&news);
+            nodes.check_until_init_is_over(&messages);
         };
         let poll = thread::Builder::new()
             .name("init commands".to_owned())
@@ -51,28 +51,28 @@ pub(crate) fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &Ru
             if shared.is_stopping() {
                 break;
             }
-            let after = entry.runner.init_at_start(clock);
-            shared.stop_run_if_turn_demands([&entry.runner], after);
+            let decision = entry.runner.init_at_start(clock);
+            shared.stop_run_if_decided([&entry.runner], decision);
             if entry.runner.plan().class == NodeClass::BestEffort {
                 main.push(&mut entry.runner);
             } else {
-                let _ = give.send(News::Node(&mut entry.runner));
+                let _ = give.send(InitMessage::Node(&mut entry.runner));
             }
             if Instant::now() >= poll_at {
                 main.iter_mut()
                     .for_each(|runner| runner.poll_emergency_stop(clock));
-                poll_at = Instant::now() + CHECK_PERIOD;
+                poll_at = Instant::now() + EMERGENCY_STOP_CHECK_PERIOD;
             }
         }
-        let _ = give.send(News::Over);
+        let _ = give.send(InitMessage::Over);
         // WHY not left to the scope: a thread that has not ended has a stack, which the threads of
         // nodes may need. WHY no error: without it, nodes apply the stop after the last `init`.
         let _ = poll.map(ScopedJoinHandle::join);
     });
 }
 
-/// The news for the thread that checks the initialised nodes.
-enum News<'a> {
+/// A message to the thread that checks the initialised nodes.
+enum InitMessage<'a> {
     /// The node was initialised, or has reached its safe state.
     Node(&'a mut Runner),
     /// No further node will be initialised.
@@ -85,7 +85,7 @@ struct InitialisedNodes<'scope, 'env, 'a> {
     scope: &'scope Scope<'scope, 'env>,
     clock: &'scope Clock,
     /// The channel through which a node comes back when it has reached its safe state.
-    give: Sender<News<'a>>,
+    give: Sender<InitMessage<'a>>,
     /// The nodes that need not enter their safe state now.
     runners: Vec<&'a mut Runner>,
     check_at: Instant,
@@ -95,19 +95,19 @@ struct InitialisedNodes<'scope, 'env, 'a> {
 }
 
 impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
-    /// Applies emergency stops to the nodes that come as news, until no more come. Then waits for
-    /// the calls of the nodes that enter their safe state.
-    fn check_until_over(mut self, news: &Receiver<News<'a>>) {
+    /// Applies emergency stops to the nodes that come in `messages`, until no more come. Then waits
+    /// for the calls of the nodes that enter their safe state.
+    fn check_until_init_is_over(mut self, messages: &Receiver<InitMessage<'a>>) {
         loop {
             let left = self.check_at.saturating_duration_since(Instant::now());
-            match news.recv_timeout(left) {
-                Ok(News::Node(runner)) => self.runners.push(runner),
-                Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => break,
+            match messages.recv_timeout(left) {
+                Ok(InitMessage::Node(runner)) => self.runners.push(runner),
+                Ok(InitMessage::Over) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if Instant::now() >= self.check_at {
-                self.check_nodes();
-                self.check_at = Instant::now() + CHECK_PERIOD;
+                self.apply_emergency_stop_to_nodes();
+                self.check_at = Instant::now() + EMERGENCY_STOP_CHECK_PERIOD;
             }
         }
         let (senders, threads): (Vec<_>, Vec<_>) = self.threads.into_iter().unzip();
@@ -119,10 +119,10 @@ impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
     }
 
     /// Starts a thread for each node that has to apply an emergency stop, or its end.
-    fn check_nodes(&mut self) {
+    fn apply_emergency_stop_to_nodes(&mut self) {
         for runner in std::mem::take(&mut self.runners) {
             if runner.is_emergency_stop_pending() || runner.is_entering_safe_state() {
-                self.start_thread(runner);
+                self.start_safe_state_thread(runner);
             } else {
                 self.runners.push(runner);
             }
@@ -132,7 +132,7 @@ impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
     /// Starts a thread that applies the emergency stop to the node. WHY a thread for each node: its
     /// `enter_safe_state` may hang, and the other nodes must not wait for it. If the system cannot
     /// create a thread, this one applies the emergency stop.
-    fn start_thread(&mut self, runner: &'a mut Runner) {
+    fn start_safe_state_thread(&mut self, runner: &'a mut Runner) {
         let (keep, over) = mpsc::channel();
         let (clock, give) = (self.clock, self.give.clone());
         let name = runner.plan().name.clone();
@@ -143,9 +143,9 @@ impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
         let work = move || {
             leave_real_time();
             if let Some(runner) = lock(&to_thread).take() {
-                make_safe(&mut *runner, clock, &over);
+                apply_emergency_stop_until_safe(&mut *runner, clock, &over);
                 // WHY ignored: without a receiver, no node is checked any more.
-                let _ = give.send(News::Node(runner));
+                let _ = give.send(InitMessage::Node(runner));
             }
         };
         match thread::Builder::new()
@@ -164,12 +164,17 @@ impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
 }
 
 /// Applies an emergency stop, or its end, to the node. If the node enters its safe state, returns
-/// when the node has reached it, or when the sender of `over` is dropped.
-fn make_safe(runner: &mut Runner, clock: &Clock, over: &Receiver<()>) {
+/// when the node has reached it, or when the sender of `init_is_over` is dropped.
+fn apply_emergency_stop_until_safe(
+    runner: &mut Runner,
+    clock: &Clock,
+    init_is_over: &Receiver<()>,
+) {
     loop {
         runner.poll_emergency_stop(clock);
         let is_over = !runner.is_entering_safe_state()
-            || over.recv_timeout(CHECK_PERIOD) == Err(RecvTimeoutError::Disconnected);
+            || init_is_over.recv_timeout(EMERGENCY_STOP_CHECK_PERIOD)
+                == Err(RecvTimeoutError::Disconnected);
         if is_over {
             return;
         }

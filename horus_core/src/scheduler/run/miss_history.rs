@@ -38,13 +38,13 @@ pub(crate) enum MissAction {
 const RECOVERY_TICKS: u32 = 10;
 /// Number of misses on one level of the miss policy that only cause warnings. One more miss leads
 /// to the next level.
-const WARNED_MISSES_MAX: u32 = 3;
+const WARNED_MISSES_PER_LEVEL_MAX: u32 = 3;
 /// Number of isolations (times without ticks) of a node that are allowed. The next step of the miss
 /// policy then stops the scheduler.
 const ISOLATIONS_MAX: u32 = 3;
 /// The duration of a node's first isolation (time without ticks), in nanoseconds. Each further
 /// isolation lasts twice as long as the previous one.
-const FIRST_ISOLATION_NS: u64 = 1_000_000_000;
+const FIRST_ISOLATION_DURATION_NS: u64 = 1_000_000_000;
 
 /// The level of the miss policy that a node has reached because of its misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -142,16 +142,16 @@ impl MissHistory {
                 self.level = EscalationLevel::Safe;
                 MissAction::EnterSafeState
             }
-            MissPolicy::Graduated => self.escalate(now_ns),
+            MissPolicy::Graduated => self.count_miss_and_escalate(now_ns),
             MissPolicy::Stop => MissAction::Stop,
         }
     }
 
     /// Counts a miss under [`MissPolicy::Graduated`], and returns the action that the number of
     /// misses requires.
-    fn escalate(&mut self, now_ns: u64) -> MissAction {
+    fn count_miss_and_escalate(&mut self, now_ns: u64) -> MissAction {
         self.misses += 1;
-        if self.misses <= WARNED_MISSES_MAX {
+        if self.misses <= WARNED_MISSES_PER_LEVEL_MAX {
             return MissAction::Warn;
         }
         self.misses = 0;
@@ -162,7 +162,7 @@ impl MissHistory {
         if self.isolations >= ISOLATIONS_MAX {
             return MissAction::Stop;
         }
-        let until_ns = now_ns.saturating_add(FIRST_ISOLATION_NS << self.isolations);
+        let until_ns = now_ns.saturating_add(FIRST_ISOLATION_DURATION_NS << self.isolations);
         self.isolations += 1;
         let enters_safe_state = self.level != EscalationLevel::Safe;
         self.level = EscalationLevel::Safe;

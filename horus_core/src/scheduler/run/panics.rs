@@ -70,12 +70,12 @@ fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
 /// Installs the panic hook, which also calls the hook that was installed before. Only the first
 /// call in a process has an effect.
 pub(crate) fn install_panic_hook() {
-    static HOOK_INSTALLATION: Once = Once::new();
+    static PANIC_HOOK_INSTALLATION: Once = Once::new();
     // WHY the check: a thread that panics cannot change the hook.
     if std::thread::panicking() {
         return;
     }
-    HOOK_INSTALLATION.call_once(|| {
+    PANIC_HOOK_INSTALLATION.call_once(|| {
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             let now_ns = Clock::kernel().now_ns();

@@ -26,7 +26,7 @@ pub(crate) struct PendingNode {
 
 /// Returns the group of actors on whose threads the node of `plan` runs; `None` if it does not run
 /// on the threads of a group. `entries` are the nodes and groups that were added before.
-pub(crate) fn group_of_shared_node(
+pub(crate) fn find_thread_group_of_node(
     plan: &NodePlan,
     entries: &[PendingNode],
 ) -> Result<Option<Arc<ActorGroup>>, PlanError> {

@@ -129,10 +129,10 @@ impl std::fmt::Debug for PendingSwap {
 }
 
 impl PendingSwap {
-    /// Creates a swap that replaces the old node by `node`. The old node is kept until the
+    /// Creates a swap that replaces the old node by `new_node`. The old node is kept until the
     /// probation is over.
-    pub(crate) fn replace_by(node: impl Node) -> Self {
-        let node: Box<dyn Node> = Box::new(node);
+    pub(crate) fn new_replacement(new_node: impl Node) -> Self {
+        let node: Box<dyn Node> = Box::new(new_node);
         Self::new(move |old| {
             Ok(ChangedNode {
                 node,
@@ -141,17 +141,17 @@ impl PendingSwap {
         })
     }
 
-    /// Creates a swap in which `change` turns the old node, whose type must be `Old`, into the new
+    /// Creates a swap in which `convert` turns the old node, whose type must be `Old`, into the new
     /// one. `undo` turns the new node back into the old one.
-    pub(crate) fn convert_by<Old: Node, New: Node>(
-        change: impl FnOnce(Old) -> New + Send + 'static,
+    pub(crate) fn new_conversion<Old: Node, New: Node>(
+        convert: impl FnOnce(Old) -> New + Send + 'static,
         undo: impl FnOnce(New) -> Old + Send + 'static,
     ) -> Self {
         Self::new(move |old| match downcast::<Old>(old) {
             Ok(old) => {
                 let undo = |new| Some(Box::new(undo(*downcast::<New>(new).ok()?)) as _);
                 Ok(ChangedNode {
-                    node: Box::new(change(*old)),
+                    node: Box::new(convert(*old)),
                     old_node_source: OldNodeSource::Undo(Box::new(undo)),
                 })
             }
@@ -176,33 +176,33 @@ impl PendingSwap {
         self.swap.clone()
     }
 
-    /// Replaces the node in `place` by the new one, and begins its probation. `is_initialised` says
-    /// whether the old node is initialised. If the new node cannot be made, the old node stays in
-    /// `place`, and the error says why.
+    /// Replaces the node in `node_slot` by the new one, and begins its probation.
+    /// `is_old_initialised` says whether the old node is initialised. If the new node cannot be
+    /// made, the old node stays in `node_slot`, and the error says why.
     pub(crate) fn perform(
         mut self,
-        place: &mut Box<dyn Node>,
-        is_initialised: bool,
+        node_slot: &mut Box<dyn Node>,
+        is_old_initialised: bool,
     ) -> Result<Probation, String> {
         let change = self.change.take().expect("a swap is performed once");
-        match change(std::mem::replace(place, Box::new(PlaceholderNode))) {
+        match change(std::mem::replace(node_slot, Box::new(PlaceholderNode))) {
             Ok(ChangedNode {
                 node,
                 old_node_source,
             }) => {
-                *place = node;
+                *node_slot = node;
                 self.swap.set_state(SwapState::OnTrial);
                 Ok(Probation {
                     old_node_source: Some(old_node_source),
                     swap: self.swap.clone(),
                     ticks_left: PROBATION_TICKS,
-                    is_old_initialised: is_initialised,
+                    is_old_initialised,
                     is_new_initialised: false,
                     old_pause_end_ns: None,
                 })
             }
             Err(FailedChange { node, reason }) => {
-                *place = node;
+                *node_slot = node;
                 self.swap.set_state(SwapState::RolledBack(reason.clone()));
                 Err(reason)
             }
@@ -237,15 +237,15 @@ pub(crate) struct Probation {
 impl Probation {
     /// Counts a tick of the new node that did not fail. Returns true if this tick was the last one
     /// of the probation.
-    pub(crate) const fn count_good_tick(&mut self) -> bool {
+    pub(crate) const fn count_good_tick_and_is_over(&mut self) -> bool {
         self.ticks_left -= 1;
         self.ticks_left == 0
     }
 
     /// Returns the old node, if it still exists as a whole, so that the caller can shut it down
-    /// before it calls [`Self::accept`]. Returns `None` if the old node was converted into the new
-    /// one.
-    pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
+    /// before it calls [`Self::make_swap_final`]. Returns `None` if the old node was converted into
+    /// the new one.
+    pub(crate) fn take_old_node(&mut self) -> Option<Box<dyn Node>> {
         match self.old_node_source.take() {
             Some(OldNodeSource::OldNode(old)) => Some(old),
             // WHY kept: its drop may run code of the user, and the caller has to catch a panic.
@@ -257,27 +257,28 @@ impl Probation {
     }
 
     /// Makes the swap final, so that its state becomes [`SwapState::Done`].
-    pub(crate) fn accept(&self) {
+    pub(crate) fn make_swap_final(&self) {
         self.swap.set_state(SwapState::Done);
     }
 
-    /// Restores the old node in `place`. The state of the swap then contains the reason `why`.
+    /// Restores the old node in `node_slot`. The state of the swap then contains the `reason`.
     /// Returns the new node, if it still exists, so that the caller can shut it down.
     pub(crate) fn roll_back(
         mut self,
-        place: &mut Box<dyn Node>,
-        why: &str,
+        node_slot: &mut Box<dyn Node>,
+        reason: &str,
     ) -> Option<Box<dyn Node>> {
-        let new = std::mem::replace(place, Box::new(PlaceholderNode));
+        let new = std::mem::replace(node_slot, Box::new(PlaceholderNode));
         let (old, new) = match self.old_node_source.take() {
             Some(OldNodeSource::OldNode(old)) => (Some(old), Some(new)),
             Some(OldNodeSource::Undo(undo)) => (undo(new), None),
             None => (None, None),
         };
         if let Some(old) = old {
-            *place = old;
+            *node_slot = old;
         }
-        self.swap.set_state(SwapState::RolledBack(why.to_owned()));
+        self.swap
+            .set_state(SwapState::RolledBack(reason.to_owned()));
         new
     }
 }

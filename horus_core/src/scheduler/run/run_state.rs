@@ -12,7 +12,7 @@ use horus_shm::internals::sync::Word;
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::report::{NodeReport, StopReason};
 use crate::scheduler::run::node_entry::NodeEntry;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 
 /// The state of a run. It exists from when the first node is added until the last one is shut down.
 #[derive(Debug, Default)]
@@ -39,9 +39,9 @@ pub(crate) struct RunState {
     /// The names of nodes whose last tick has not ended. The supervisor takes them from this list,
     /// and calls the safe-state callbacks of these nodes.
     left_behind: Mutex<Vec<String>>,
-    /// The progress of the last look for an emergency stop: 0 before it is requested,
-    /// [`LAST_LOOK_REQUESTED`], then [`LAST_LOOK_DONE`].
-    last_look: AtomicU64,
+    /// The progress of the final check for an emergency stop: 0 before it is requested,
+    /// [`FINAL_EMERGENCY_CHECK_REQUESTED`], then [`FINAL_EMERGENCY_CHECK_DONE`].
+    final_emergency_check: AtomicU64,
 }
 
 /// A pool of threads. Its threads may all hang in nodes, while other nodes wait for them.
@@ -68,10 +68,10 @@ pub(crate) struct PoolCheck<'a> {
     pub(crate) has_run_failed: bool,
 }
 
-/// The value of `last_look` after the thread that ends the run has requested the look.
-const LAST_LOOK_REQUESTED: u64 = 1;
-/// The value of `last_look` after the supervisor has looked.
-const LAST_LOOK_DONE: u64 = 2;
+/// The value of `final_emergency_check` after the thread that ends the run has requested the check.
+const FINAL_EMERGENCY_CHECK_REQUESTED: u64 = 1;
+/// The value of `final_emergency_check` after the supervisor has checked.
+const FINAL_EMERGENCY_CHECK_DONE: u64 = 2;
 
 /// The time after which the thread of nodes whose last ticks have ended applies an emergency stop
 /// again, and asks nodes that enter their safe state whether they have reached it.
@@ -106,7 +106,8 @@ impl RunState {
             word.compare_exchange_relaxed(*number, 0);
         }
         let is_first = self.stopping.get() == 0;
-        // WHY under the lock: a thread in `wait_for_start` that sees the reason must see this, too.
+        // WHY under the lock: a thread in `wait_until_all_threads_started` that sees the reason
+        // must see this, too.
         self.stopping.set(1);
         drop(first);
         self.changed.notify_all();
@@ -150,12 +151,12 @@ impl RunState {
         self.is_shutting_down()
     }
 
-    /// Calls `enter`, which brings nodes into their safe state after their last ticks. The end of
-    /// the run waits for it without a time limit.
-    pub(crate) fn during_last_safe_states<R>(&self, enter: impl FnOnce() -> R) -> R {
+    /// Calls `enter_safe_states`, which brings nodes into their safe state after their last ticks.
+    /// The end of the run waits for it without a time limit.
+    pub(crate) fn delay_run_end_while<R>(&self, enter_safe_states: impl FnOnce() -> R) -> R {
         // Relaxed: the end of the run only looks at the number, again and again.
         self.entering_safe_state.fetch_add_one();
-        let result = enter();
+        let result = enter_safe_states();
         self.entering_safe_state.fetch_sub_one();
         result
     }
@@ -168,11 +169,11 @@ impl RunState {
     /// Keeps a node safe after its last tick, as [`Runner::keep_safe_after_last_tick`] does. Does
     /// nothing once the run has ended, on a thread that was left behind.
     pub(crate) fn keep_node_safe(&self, runner: &mut Runner, clock: &Clock) {
-        if self.has_ended() {
+        if self.are_all_nodes_shut_down() {
             return;
         }
         let has_failed = self.has_failed();
-        self.during_last_safe_states(|| runner.keep_safe_after_last_tick(has_failed, clock));
+        self.delay_run_end_while(|| runner.keep_safe_after_last_tick(has_failed, clock));
     }
 
     /// Keeps nodes safe after their last ticks, on their thread, until the thread that runs the
@@ -180,7 +181,7 @@ impl RunState {
     ///
     /// WHY: that thread may be busy for a long time, or may not call the scheduler any more, and
     /// must not delay an emergency stop, or the safe states after a failure.
-    pub(crate) fn keep_nodes_safe(&self, runners: &mut [Runner], clock: &Clock) {
+    pub(crate) fn keep_nodes_safe_until_shutdown(&self, runners: &mut [Runner], clock: &Clock) {
         while !runners.iter().all(Runner::is_shut_down) {
             for runner in runners.iter_mut().rev() {
                 self.keep_node_safe(runner, clock);
@@ -194,7 +195,7 @@ impl RunState {
     /// If there are nodes in `left_behind`, records the first one that hangs as the reason of the
     /// stop, unless the reason is already another failure. If none hangs visibly, the first node is
     /// taken, because its thread has not ended.
-    pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
+    pub(crate) fn set_failure_if_node_hangs(&self, left_behind: &[NodeReport]) {
         let first = left_behind
             .iter()
             .min_by_key(|node| (!node.hangs, node.position));
@@ -217,14 +218,14 @@ impl RunState {
         }
     }
 
-    /// Stops the run of the scheduler if `after` demands it. `after` is the result of the turn in
-    /// which the nodes of `runners` were run.
-    pub(crate) fn stop_run_if_turn_demands<'a>(
+    /// Stops the run of the scheduler if `decision` demands it. `decision` is the result of the
+    /// turn in which the nodes of `runners` were run.
+    pub(crate) fn stop_run_if_decided<'a>(
         &self,
         runners: impl IntoIterator<Item = &'a Runner>,
-        after: AfterTurn,
+        decision: RunDecision,
     ) {
-        if after == AfterTurn::Continue {
+        if decision == RunDecision::Continue {
             return;
         }
         let fatal = runners
@@ -239,7 +240,7 @@ impl RunState {
     }
 
     /// Records that all threads that run nodes have started, so that nodes are allowed to tick.
-    pub(crate) fn mark_started(&self) {
+    pub(crate) fn mark_all_threads_started(&self) {
         let reason = self.reason.lock();
         self.started.set(1);
         drop(reason);
@@ -247,7 +248,7 @@ impl RunState {
     }
 
     /// Waits until all threads that run nodes have started, or until the run has to stop.
-    pub(crate) fn wait_for_start(&self) {
+    pub(crate) fn wait_until_all_threads_started(&self) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         let is_to_wait =
             |reason: &mut Option<StopReason>| reason.is_none() && self.started.get() == 0;
@@ -255,13 +256,13 @@ impl RunState {
     }
 
     /// Returns true if all nodes have been shut down.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub(crate) fn are_all_nodes_shut_down(&self) -> bool {
         // Relaxed: no data is read because of it.
         self.ended.get() != 0
     }
 
     /// Records that all nodes have been shut down.
-    pub(crate) fn mark_ended(&self) {
+    pub(crate) fn mark_all_nodes_shut_down(&self) {
         self.ended.set(1);
     }
 
@@ -274,37 +275,40 @@ impl RunState {
         );
     }
 
-    /// Requests that the supervisor looks once more for an emergency stop, and waits until it has
-    /// done so, but at most for `timeout`. The threads of nodes must have ended, so that this look
+    /// Requests that the supervisor checks once more for an emergency stop, and waits until it has
+    /// done so, but at most for `timeout`. The threads of nodes must have ended, so that this check
     /// finds what they have sent.
-    pub(crate) fn wait_for_last_look(&self, timeout: Duration) {
+    pub(crate) fn request_final_emergency_check(&self, timeout: Duration) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        self.last_look.set(LAST_LOOK_REQUESTED);
-        let is_to_wait = |_: &mut Option<StopReason>| self.last_look.get() != LAST_LOOK_DONE;
+        self.final_emergency_check
+            .set(FINAL_EMERGENCY_CHECK_REQUESTED);
+        let is_to_wait = |_: &mut Option<StopReason>| {
+            self.final_emergency_check.get() != FINAL_EMERGENCY_CHECK_DONE
+        };
         drop(self.changed.wait_timeout_while(reason, timeout, is_to_wait));
     }
 
-    /// Returns true if the supervisor has to look once more for an emergency stop, and to call
-    /// [`Self::end_last_look`] then.
-    pub(crate) fn is_last_look_requested(&self) -> bool {
-        if self.last_look.get() != LAST_LOOK_REQUESTED {
+    /// Returns true if the supervisor has to check once more for an emergency stop, and to call
+    /// [`Self::finish_final_emergency_check`] then.
+    pub(crate) fn is_final_emergency_check_requested(&self) -> bool {
+        if self.final_emergency_check.get() != FINAL_EMERGENCY_CHECK_REQUESTED {
             return false;
         }
-        // WHY the lock: the look must not begin before the request.
+        // WHY the lock: the check must not begin before the request.
         drop(self.reason.lock());
         true
     }
 
-    /// Records that the supervisor has looked for an emergency stop after the request.
-    pub(crate) fn end_last_look(&self) {
+    /// Records that the supervisor has checked for an emergency stop after the request.
+    pub(crate) fn finish_final_emergency_check(&self) {
         let reason = self.reason.lock();
-        self.last_look.set(LAST_LOOK_DONE);
+        self.final_emergency_check.set(FINAL_EMERGENCY_CHECK_DONE);
         drop(reason);
         self.changed.notify_all();
     }
 
     /// Returns the reason why the run has to stop; `None` while the run continues.
-    pub(crate) fn reason(&self) -> Option<StopReason> {
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         self.reason
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -29,9 +29,9 @@ use crate::scheduler::api::policy::FailureHistory;
 use crate::scheduler::api::random::Random;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
-use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::remote::recorder::EventRecorder;
 use crate::scheduler::run::catch_panic::catch_panic;
-use crate::scheduler::run::commands::{Commands, NodeMode, TickTimes};
+use crate::scheduler::run::commands::{Commands, NodeMode, TickLimits};
 use crate::scheduler::run::miss_history::MissHistory;
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::Probation;
@@ -53,7 +53,7 @@ pub(crate) struct Runner {
     /// The number of the last emergency stop for which the node entered its safe state.
     emergency_stop_number: u64,
     tick: u64,
-    tick_times: TickTimes,
+    tick_limits: TickLimits,
     /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
     /// a command or a miss that calls the node was handled. The next tick is not due, and does not
     /// begin, before this time.
@@ -112,7 +112,7 @@ struct BlockingCommands {
 
 /// The instruction to the scheduler after a node was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AfterTurn {
+pub(crate) enum RunDecision {
     /// Continue the run of the scheduler.
     Continue,
     /// Stop the run, because the node requested it.
@@ -141,8 +141,8 @@ impl std::fmt::Debug for Runner {
 
 impl Runner {
     pub(crate) fn new(node: Box<dyn Node>, plan: NodePlan, entry: &NodeEntry) -> Self {
-        let tick_times = TickTimes::from_plan(&plan);
-        tick_times.publish_to(&entry.metrics);
+        let tick_limits = TickLimits::from_plan(&plan);
+        tick_limits.publish_to(&entry.metrics);
         Self {
             node,
             metrics: Arc::clone(&entry.metrics),
@@ -154,7 +154,7 @@ impl Runner {
             safe_state_ticks: 0,
             emergency_stop_number: 0,
             tick: 0,
-            tick_times,
+            tick_limits,
             busy_until_ns: 0,
             failures: FailureHistory::default(),
             miss_history: MissHistory::default(),
@@ -191,16 +191,16 @@ impl Runner {
     }
 
     /// Sets the node's position in the order in which the nodes of the scheduler were started.
-    pub(crate) const fn set_position(&mut self, position: usize) {
-        self.position = position;
+    pub(crate) const fn set_start_index(&mut self, start_index: usize) {
+        self.position = start_index;
     }
 
-    pub(crate) const fn position(&self) -> usize {
+    pub(crate) const fn start_index(&self) -> usize {
         self.position
     }
 
     /// Sets the recorder with which the runner writes the node's events.
-    pub(crate) fn set_recorder(&mut self, recorder: Recorder) {
+    pub(crate) fn set_recorder(&mut self, recorder: EventRecorder) {
         self.event_log.set_recorder(recorder);
     }
 
@@ -281,16 +281,16 @@ impl Runner {
     /// has reached it. Costs an atomic load and a comparison if there is nothing to do.
     #[inline(always)]
     pub(crate) fn poll_commands(&mut self, clock: &Clock, now_ns: u64) {
-        if self.commands.are_pending() {
+        if self.commands.must_be_read_before_tick() {
             self.apply_commands(clock, now_ns);
         } else {
-            self.confirm_safe_state();
+            self.check_safe_state_if_entering();
         }
     }
 
     /// Applies pending commands to the node, and returns true if commands forbid the node to tick
     /// now.
-    pub(crate) fn is_blocked(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    pub(crate) fn poll_commands_and_is_blocked(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll_commands(clock, now_ns);
         match self.state {
             NodeState::BackingOff { until_ns: at_ns } | NodeState::New { at_ns } => now_ns < at_ns,
@@ -332,7 +332,7 @@ impl Runner {
         clock: &Clock,
         due_ns: u64,
         begin_ns: u64,
-    ) -> (u64, AfterTurn) {
+    ) -> (u64, RunDecision) {
         let (due_ns, begin_ns) = match self.begin_turn(clock, due_ns, begin_ns) {
             ControlFlow::Continue(times) => times,
             ControlFlow::Break(outcome) => return outcome,
@@ -369,18 +369,18 @@ impl Runner {
         clock: &Clock,
         due_ns: u64,
         begin_ns: u64,
-    ) -> ControlFlow<(u64, AfterTurn), (u64, u64)> {
-        let is_plain = !self.commands.are_pending() && !self.is_entering_safe_state();
+    ) -> ControlFlow<(u64, RunDecision), (u64, u64)> {
+        let is_plain = !self.commands.must_be_read_before_tick() && !self.is_entering_safe_state();
         let may_tick =
-            (is_plain && self.state == NodeState::Active) || self.prepare_tick(clock, begin_ns);
+            (is_plain && self.state == NodeState::Active) || self.try_prepare_tick(clock, begin_ns);
         let begin_ns = begin_ns.max(self.busy_until_ns);
         if !may_tick {
-            return ControlFlow::Break((begin_ns, self.result_without_tick()));
+            return ControlFlow::Break((begin_ns, self.decision_without_tick()));
         }
         let due_ns = due_ns.max(self.busy_until_ns);
         self.metrics.record_tick_begin(due_ns, begin_ns);
         if let Some(tick_checks) = &mut self.tick_checks {
-            tick_checks.begin_tick(begin_ns, self.tick_times.period_ns);
+            tick_checks.begin_tick(begin_ns, self.tick_limits.period_ns);
         }
         ControlFlow::Continue((due_ns, begin_ns))
     }
@@ -399,7 +399,7 @@ impl Runner {
             random,
             safe_state,
             tick,
-            tick_times,
+            tick_limits,
             tick_checks,
             ..
         } = self;
@@ -408,8 +408,8 @@ impl Runner {
             tick: *tick,
             due_ns,
             begin_ns,
-            budget_end_ns: begin_ns.saturating_add(tick_times.budget_ns),
-            period_ns: tick_times.period_ns,
+            budget_end_ns: begin_ns.saturating_add(tick_limits.budget_ns),
+            period_ns: tick_limits.period_ns,
             is_in_safe_state: safe_state.is_wanted(),
             stop: false,
             checkpoints: tick_checks
@@ -429,25 +429,25 @@ impl Runner {
         stop: bool,
         (due_ns, begin_ns, end_ns): (u64, u64, u64),
         clock: &Clock,
-    ) -> (u64, AfterTurn) {
+    ) -> (u64, RunDecision) {
         self.metrics.record_tick_end(begin_ns, end_ns);
         let overrun = Overrun {
             past_deadline_ns: end_ns
                 .saturating_sub(due_ns)
-                .saturating_sub(self.tick_times.deadline_ns),
+                .saturating_sub(self.tick_limits.deadline_ns),
             past_budget_ns: end_ns
                 .saturating_sub(begin_ns)
-                .saturating_sub(self.tick_times.budget_ns),
+                .saturating_sub(self.tick_limits.budget_ns),
         };
-        let (end_ns, after) = match outcome {
+        let (end_ns, decision) = match outcome {
             Ok(Ok(())) => {
                 self.record_success(clock);
-                let after = if self.tick_checks.is_none() {
-                    self.apply_miss_policy(overrun.is_any(), None, overrun, (end_ns, clock))
+                let decision = if self.tick_checks.is_none() {
+                    self.apply_miss_policy(overrun.exceeds_limit(), None, overrun, (end_ns, clock))
                 } else {
                     self.apply_end_checks_and_miss_policy(overrun, begin_ns, (end_ns, clock))
                 };
-                (end_ns, after)
+                (end_ns, decision)
             }
             failed => self.end_failed_tick(failed, overrun, (begin_ns, end_ns), clock),
         };
@@ -455,10 +455,10 @@ impl Runner {
         self.tick += 1;
         (
             end_ns.max(self.busy_until_ns),
-            if stop && after == AfterTurn::Continue {
-                AfterTurn::Stop
+            if stop && decision == RunDecision::Continue {
+                RunDecision::Stop
             } else {
-                after
+                decision
             },
         )
     }
@@ -466,7 +466,7 @@ impl Runner {
     /// Applies pending commands, and initialises the node if that is due. Returns true if the node
     /// has to tick now.
     #[cold]
-    fn prepare_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    fn try_prepare_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll_commands(clock, now_ns);
         if self.blocked_by != BlockingCommands::default() {
             return false;
@@ -493,7 +493,7 @@ impl Runner {
                 self.resume_ticking();
                 true
             }
-            NodeState::New { at_ns } if now_ns >= at_ns => self.init_node(clock, now_ns),
+            NodeState::New { at_ns } if now_ns >= at_ns => self.try_init_node(clock, now_ns),
             NodeState::BackingOff { .. } => {
                 self.metrics.count_skipped_ticks(1);
                 false
@@ -513,11 +513,11 @@ impl Runner {
     }
 
     /// Returns what the scheduler has to do after a turn in which the node did not tick.
-    const fn result_without_tick(&self) -> AfterTurn {
+    const fn decision_without_tick(&self) -> RunDecision {
         match self.state {
-            NodeState::Broken => AfterTurn::Abort,
-            NodeState::StopsRun => AfterTurn::Stop,
-            _ => AfterTurn::Continue,
+            NodeState::Broken => RunDecision::Abort,
+            NodeState::StopsRun => RunDecision::Stop,
+            _ => RunDecision::Continue,
         }
     }
 
@@ -527,19 +527,19 @@ impl Runner {
         let look = commands.try_with_wanted_state(|wanted| {
             (
                 wanted.mode,
-                wanted.emergency_stop(),
-                wanted.tick_times.take(),
+                wanted.engaged_emergency_stop_number(),
+                wanted.tick_limits.take(),
                 wanted.pending_swap.take(),
             )
         });
-        let Some((mode, emergency_stop, tick_times, pending_swap)) = look else {
+        let Some((mode, emergency_stop, limits, pending_swap)) = look else {
             return;
         };
-        if let Some(tick_times) = tick_times {
-            (self.tick_times, self.new_rate) = (tick_times, tick_times.rate);
-            tick_times.publish_to(&self.metrics);
+        if let Some(limits) = limits {
+            (self.tick_limits, self.new_rate) = (limits, limits.rate);
+            limits.publish_to(&self.metrics);
             self.event_log
-                .record(self.tick, NodeEvent::RATE_CHANGED, tick_times.period_ns, "");
+                .record(self.tick, NodeEvent::RATE_CHANGED, limits.period_ns, "");
         }
         let is_paused = mode == NodeMode::Pause;
         let is_emergency = emergency_stop.is_some();
@@ -558,10 +558,10 @@ impl Runner {
             self.restart_timeouts(now_ns);
         }
         if let Some(number) = emergency_stop {
-            self.enter_safe_state_in_stop(number);
+            self.enter_safe_state_for_emergency_stop(number);
         } else {
             self.leave_safe_state();
-            self.confirm_safe_state();
+            self.check_safe_state_if_entering();
         }
         if is_paused != before.is_paused {
             let kind = if is_paused {
@@ -592,7 +592,7 @@ impl Runner {
 impl Drop for Runner {
     fn drop(&mut self) {
         // WHY again: without a run, nothing has shut the node down.
-        let untaken = self.commands.close();
+        let untaken = self.commands.refuse_further_swaps();
         self.drop_value(untaken);
         self.drop_node();
     }

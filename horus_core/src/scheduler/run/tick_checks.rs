@@ -98,7 +98,7 @@ impl TickChecks {
         let kind = is_new.then_some(NodeEvent::STALE_INPUT);
         stale.map(|input| TickFault {
             kind,
-            text: input.describe_stale(now_ns),
+            text: input.describe_stale_input(now_ns),
         })
     }
 

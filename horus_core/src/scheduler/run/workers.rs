@@ -19,13 +19,13 @@ use crate::scheduler::run::executor::actors::{ActorThread, ActorThreads};
 #[cfg(feature = "async-io")]
 use crate::scheduler::run::executor::async_io::{AsyncIoThread, AsyncTask};
 use crate::scheduler::run::executor::compute::{self, ComputeJob, ComputePool};
-use crate::scheduler::run::executor::shared::{PendingSharedNode, SharedNodes};
+use crate::scheduler::run::executor::shared::{NodesOnGroupThreads, PendingGroupThreadNode};
 use crate::scheduler::run::executor::spin::SpinTime;
-use crate::scheduler::run::executor::thread::{NodeThread, WaitTime};
+use crate::scheduler::run::executor::thread::{NodeThread, RunEndTimeLimit};
 use crate::scheduler::run::executor::{actor_turns, event, real_time, topic_wait_threads};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 use crate::topic::WaitSet;
 
 /// All threads that run nodes of a scheduler, and the nodes that the main thread runs. The main
@@ -37,16 +37,16 @@ pub(crate) struct Workers {
     main_groups: Vec<(usize, Arc<ActorGroup>)>,
     /// The eventcount on which the main thread sleeps if it runs groups of actors. A notification
     /// of it wakes the thread.
-    main_bell: Arc<LocalEventcount>,
+    main_wake_event: Arc<LocalEventcount>,
     /// True if the main thread runs a node that has a watchdog or a budget, so that its ticks can
     /// count as stuck.
     pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
     /// The eventcounts on which the threads of event nodes sleep. A notification wakes the thread.
-    bells: Vec<Arc<LocalEventcount>>,
+    wake_events: Vec<Arc<LocalEventcount>>,
     pool: Option<ComputePool>,
     actors: Vec<ActorThreads>,
-    shared: SharedNodes,
+    shared: NodesOnGroupThreads,
     #[cfg(feature = "async-io")]
     async_io: Option<AsyncIoThread>,
 }
@@ -97,7 +97,7 @@ impl Workers {
                     outcome = self.start_actors(runner, actors, start)
                 }
                 NodeClass::Event if outcome.is_ok() => match shared {
-                    Some(group) => sharing.push(PendingSharedNode {
+                    Some(group) => sharing.push(PendingGroupThreadNode {
                         runner,
                         wake,
                         group,
@@ -118,7 +118,7 @@ impl Workers {
             }
         }
         if outcome.is_ok() {
-            outcome = self.start_shared_nodes(sharing, start);
+            outcome = self.start_nodes_on_group_threads(sharing, start);
         } else {
             self.main
                 .extend(sharing.into_iter().map(|node| node.runner));
@@ -137,7 +137,10 @@ impl Workers {
             outcome = outcome.and_then(|()| self.start_async_thread(&mut tasks, start));
             self.main.extend(tasks.into_iter().map(|task| task.runner));
         }
-        self.has_watched_node = self.main.iter().any(|runner| runner.plan().is_watched());
+        self.has_watched_node = self
+            .main
+            .iter()
+            .any(|runner| runner.plan().has_tick_limit());
         outcome
     }
 
@@ -148,17 +151,22 @@ impl Workers {
         start: &StartContext,
     ) -> Result<(), StartError> {
         let mut clock = start.clock.clone();
-        let bell = Arc::new(LocalEventcount::with_fences());
-        self.bells.push(Arc::clone(&bell));
-        runner.commands().set_listener(Arc::clone(&bell));
+        let wake_event = Arc::new(LocalEventcount::with_fences());
+        self.wake_events.push(Arc::clone(&wake_event));
+        runner.commands().set_listener(Arc::clone(&wake_event));
         self.start_thread(vec![runner], start, move |runners, shared| {
-            event::run_event_node(&mut runners[0], &mut clock, shared, (&mut wake, &bell))
+            event::run_event_node(
+                &mut runners[0],
+                &mut clock,
+                shared,
+                (&mut wake, &wake_event),
+            )
         })
     }
 
-    fn start_shared_nodes(
+    fn start_nodes_on_group_threads(
         &mut self,
-        nodes: Vec<PendingSharedNode>,
+        nodes: Vec<PendingGroupThreadNode>,
         start: &StartContext,
     ) -> Result<(), StartError> {
         let started = self.shared.start(nodes, &start.clock, &start.shared);
@@ -177,7 +185,7 @@ impl Workers {
                 let index = self.main.len();
                 self.main.push(runner);
                 if let Some(group) = group {
-                    group.waiting.set_eventcount(&self.main_bell);
+                    group.waiting.set_eventcount(&self.main_wake_event);
                     self.main_groups.push((index, group));
                 }
                 return Ok(());
@@ -198,12 +206,12 @@ impl Workers {
         let context = WorkerContext::new(&start.clock);
         self.start_thread(vec![runner], start, move |runners, shared| {
             let (core, _) = group.thread_settings(first.index());
-            let refused = real_time::pin_and_prioritise(core, None);
+            let refused = real_time::pin_and_prioritise_thread(core, None);
             if let Some(runner) = runners.first_mut() {
                 runner.record_refused_settings(refused);
             }
             ActorThread::new(&group, context, shared).run(first, runners.first_mut());
-            AfterTurn::Continue
+            RunDecision::Continue
         })
     }
 
@@ -215,10 +223,14 @@ impl Workers {
         let timeline = start.timeline(&chain[0]);
         let mut clock = start.clock.clone();
         self.start_thread(chain, start, move |runners, shared| {
-            let has_priority = runners
+            let has_real_time_priority = runners
                 .iter()
                 .any(|runner| runner.plan().priority.is_some());
-            let spin = SpinTime::measure(&mut clock, timeline.period_ns(), has_priority);
+            let spin = SpinTime::measure_first_spin_time(
+                &mut clock,
+                timeline.period_ns(),
+                has_real_time_priority,
+            );
             // WHY: the first due time has passed during the measurement, and must not count as a
             // miss.
             let timeline = timeline.starting_after(clock.resync());
@@ -264,7 +276,7 @@ impl Workers {
         &mut self,
         runners: Vec<Runner>,
         start: &StartContext,
-        run: impl FnOnce(&mut [Runner], &RunState) -> AfterTurn + Send + 'static,
+        run: impl FnOnce(&mut [Runner], &RunState) -> RunDecision + Send + 'static,
     ) -> Result<(), StartError> {
         let name = runners[0].plan().name.clone();
         match NodeThread::start(runners, (&start.shared, &start.clock), run) {
@@ -279,14 +291,16 @@ impl Workers {
 
     /// Makes all actors enter their safe state before they are shut down, and the nodes of the main
     /// thread at once. Called because the run has failed, before the threads have ended.
-    pub(crate) fn begin_failed_end(&mut self) {
-        self.actors.iter().for_each(ActorThreads::set_run_failed);
+    pub(crate) fn enter_safe_states_of_failed_run(&mut self) {
+        self.actors
+            .iter()
+            .for_each(ActorThreads::make_actors_safe_before_end);
         for (_, group) in &self.main_groups {
             group.emergency_stop.set_run_failed();
         }
         // WHY now: the end waits for ticks of other threads.
         let runners = self.main.iter_mut().rev();
-        runners.for_each(Runner::enter_last_safe_state);
+        runners.for_each(Runner::enter_safe_state_of_failed_run);
     }
 
     /// Makes the actors of the main thread's groups enter their safe state. Called in an emergency
@@ -312,8 +326,8 @@ impl Workers {
             if !group.is_paused() && group.has_due_activations(now_ns) {
                 has_run = true;
                 let runner = &mut self.main[*index];
-                let (_, after) = runner.run_turn(clock, now_ns, now_ns);
-                shared.stop_run_if_turn_demands([&*runner], after);
+                let (_, decision) = runner.run_turn(clock, now_ns, now_ns);
+                shared.stop_run_if_decided([&*runner], decision);
             }
         }
         has_run
@@ -331,7 +345,7 @@ impl Workers {
         let due_ns = timers.fold(u64::MAX, u64::min);
         let time = time.min(Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())));
         let wait_policy = WaitPolicy::with_timeout(time).with_spin(Duration::ZERO);
-        self.main_bell.wait_until(wait_policy, || {
+        self.main_wake_event.wait_until(wait_policy, || {
             let is_looked_at =
                 |group: &ActorGroup| !group.is_paused() || group.emergency_stop.is_engaged();
             let has_mail = groups().any(|group| is_looked_at(group) && !group.waiting.is_empty());
@@ -342,16 +356,18 @@ impl Workers {
     /// Waits until the last ticks have ended, or until `time` is over. Returns the runners of the
     /// nodes, and reports of those nodes whose ticks have not ended. A group of actors may have
     /// both: its node has ended, and one of its threads has not.
-    pub(crate) fn end(&mut self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
+    pub(crate) fn end(&mut self, time: &mut RunEndTimeLimit) -> (Vec<Runner>, Vec<NodeReport>) {
         let mut runners = std::mem::take(&mut self.main);
         let mut left_behind = Vec::new();
-        self.bells.iter().for_each(|bell| bell.notify());
+        self.wake_events
+            .iter()
+            .for_each(|wake_event| wake_event.notify());
         self.actors.iter().for_each(ActorThreads::wake);
         self.shared.wake();
         // WHY before the other threads are waited for: a node that hangs uses up the time.
         #[cfg(feature = "async-io")]
         if let Some(async_io) = &self.async_io {
-            async_io.begin_end(time);
+            async_io.request_end(time);
         }
         for thread in self.threads.drain(..) {
             match thread.end(time) {
@@ -379,7 +395,7 @@ impl Workers {
         let (mut ended, mut others) = self.shared.end(time);
         runners.append(&mut ended);
         left_behind.append(&mut others);
-        runners.sort_by_key(Runner::position);
+        runners.sort_by_key(Runner::start_index);
         (runners, left_behind)
     }
 }

@@ -12,9 +12,9 @@ impl Supervisor {
     pub(super) fn poll_emergency_stop(&mut self, now_ns: u64) {
         let topic = self.endpoints.emergency_stop();
         // WHY only the last message: only the present state of the emergency stop matters.
-        let (stop, obstacle) = (topic.latest(), topic.obstacle());
+        let (stop, obstacle) = (topic.latest(), topic.reason_for_missed_messages());
         let obstacle = obstacle.as_ref().map(Text::as_str);
-        let stop = stop.filter(|stop| !self.refuse_late_release(stop));
+        let stop = stop.filter(|stop| !self.refuse_if_late_release(stop));
         if let Some(stop) = &stop {
             // WHY at most the present time: a wrong stamp must not keep later messages from
             // applying.
@@ -47,14 +47,16 @@ impl Supervisor {
             _ => {}
         }
         if is_changed {
-            self.set_emergency(is_engaged, now_ns);
+            self.set_emergency_stop(is_engaged, now_ns);
         }
     }
 
     /// Prepares new files of the topics of commands and emergency stops, see
-    /// [`SchedulerEndpoints::prepare_new_files`].
-    pub(super) fn prepare_new_files(&mut self) {
-        let texts = self.endpoints.prepare_new_files(self.last_stop_message);
+    /// [`SchedulerEndpoints::prepare_new_topic_files`].
+    pub(super) fn prepare_new_topic_files(&mut self) {
+        let texts = self
+            .endpoints
+            .prepare_new_topic_files(self.last_stop_message);
         texts.for_each(|text| self.record_event(NodeEvent::FAILED, "", 0, text.as_str()));
     }
 
@@ -63,7 +65,7 @@ impl Supervisor {
     ///
     /// WHY: a sender may be delayed between the creation of its message and `send`. WHY only
     /// releases: a stop that comes late is still wanted.
-    fn refuse_late_release(&self, stop: &EmergencyStop) -> bool {
+    fn refuse_if_late_release(&self, stop: &EmergencyStop) -> bool {
         // 0 is a message without this time.
         let is_late = (1..self.emergency_stop_ns).contains(&stop.monotonic_ns);
         let is_refused = is_late && !stop.is_engaged();
@@ -76,7 +78,7 @@ impl Supervisor {
     }
 
     /// Begins or ends the emergency stop of all nodes.
-    fn set_emergency(&mut self, is_engaged: bool, now_ns: u64) {
+    fn set_emergency_stop(&mut self, is_engaged: bool, now_ns: u64) {
         for entry in self.shared.node_entries().iter() {
             entry
                 .commands
@@ -84,7 +86,7 @@ impl Supervisor {
         }
         self.unchecked_stop_ns = is_engaged.then_some(now_ns);
         for group in &mut self.groups {
-            group.set_emergency_start(is_engaged.then_some(now_ns));
+            group.set_emergency_stop_begin(is_engaged.then_some(now_ns));
         }
         self.publish_status(now_ns);
     }

@@ -32,7 +32,7 @@ impl Supervisor {
     }
 
     fn record_lost_commands(&mut self) {
-        let text = match self.endpoints.commands().newly_lost() {
+        let text = match self.endpoints.commands().take_lost_message_count() {
             0 => return,
             1 => "1 command was overwritten before it was read: send it again".to_owned(),
             lost => {
@@ -44,7 +44,7 @@ impl Supervisor {
 
     fn apply_command(&self, command: &NodeCommand) -> Result<(), String> {
         let each = |act: &dyn Fn(&str) -> Result<(), CommandError>| match command.node.as_str() {
-            "" => apply_to_all(&self.handle.nodes(), act),
+            "" => apply_to_all_nodes(&self.handle.nodes(), act),
             node => act(node).map_err(|error| error.to_string()),
         };
         match command.kind {
@@ -70,7 +70,7 @@ impl Supervisor {
 ///
 /// Returns the reason of the first node that has refused the command, and the names of all that
 /// have.
-fn apply_to_all(
+fn apply_to_all_nodes(
     nodes: &[String],
     act: &dyn Fn(&str) -> Result<(), CommandError>,
 ) -> Result<(), String> {

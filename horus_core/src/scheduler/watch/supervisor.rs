@@ -13,15 +13,17 @@ use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::report::StopReason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
-use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::remote::recorder::EventRecorder;
 use crate::scheduler::remote::scheduler_endpoints::SchedulerEndpoints;
-use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
-use crate::scheduler::run::event_limit::with_left_out;
+use crate::scheduler::run::catch_panic::{catch_panic, drop_and_catch_panic};
+use crate::scheduler::run::event_limit::text_with_left_out_count;
 use crate::scheduler::run::handle::Handle;
 use crate::scheduler::run::run_state::{PoolCheck, RunState};
 use crate::scheduler::watch::event_printer::print_unless_ok;
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
-use crate::scheduler::watch::watched_group::{NAMED_MAX, SAFE_STATE_ENTRY_NS_MAX, WatchedGroup};
+use crate::scheduler::watch::watched_group::{
+    NAMES_PER_EVENT_MAX, SAFE_STATE_ENTRY_NS_MAX, WatchedGroup,
+};
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
 
@@ -30,11 +32,11 @@ pub(crate) type EventCallback = Box<dyn FnMut(&NodeEvent) + Send>;
 
 /// The longest time between two checks of the nodes by the supervisor, in nanoseconds. The
 /// supervisor wakes earlier if a tick may exceed its limit before that.
-const CHECK_PERIOD_NS: u64 = 10_000_000;
+const NODE_CHECK_PERIOD_NS: u64 = 10_000_000;
 /// The time between two checks of the nodes while they are shut down, in nanoseconds.
 const SHUTDOWN_CHECK_PERIOD_NS: u64 = 500_000;
 /// The time between two publications of the scheduler's status, in nanoseconds.
-const STATUS_PERIOD_NS: u64 = 100_000_000;
+const STATUS_PUBLISH_PERIOD_NS: u64 = 100_000_000;
 /// The time between two checks whether all actors are in their safe state, in nanoseconds. It
 /// applies while actors enter their safe state.
 const SAFE_STATE_CHECK_PERIOD_NS: u64 = 1_000_000;
@@ -45,7 +47,7 @@ const TOPICS_CHECK_PERIOD_NS: u64 = 50_000_000;
 const SAFE_STATE_RESULT_WAIT_MAX: Duration = Duration::from_millis(20);
 /// The time, in nanoseconds, that the threads of a pool get to make its nodes safe, before another
 /// thread is started if none of them is free.
-const POOL_SAFETY_NS_MAX: u64 = 20_000_000;
+const POOL_SAFE_STATE_NS_MAX: u64 = 20_000_000;
 /// The time between two attempts to open a lost topic again, or to prepare a new file of a topic,
 /// in nanoseconds.
 const REOPEN_PERIOD_NS: u64 = 100_000_000;
@@ -65,7 +67,7 @@ pub(crate) struct Supervisor {
     pub(crate) shared: Arc<RunState>,
     pub(crate) handle: Handle,
     pub(crate) endpoints: SchedulerEndpoints,
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: EventRecorder,
     /// The handlers of termination signals. WHY weak: the run owns the handlers, and restores the
     /// previous ones even if this thread hangs.
     pub(crate) signals: Weak<TerminationSignals>,
@@ -104,7 +106,7 @@ impl Supervisor {
         let now_ns = Clock::kernel().now_ns();
         self.poll_emergency_stop(now_ns);
         // WHY before the status: other processes send commands once they see it.
-        self.prepare_new_files();
+        self.prepare_new_topic_files();
         self.publish_status(now_ns);
     }
 
@@ -115,8 +117,8 @@ impl Supervisor {
         set_real_time_thread(true);
         let clock = Clock::kernel();
         let (mut status_ns, mut topics_ns, mut reopen_ns, mut prepare_ns) = (0, 0, 0, 0);
-        let mut wake = self.endpoints.waking_topics();
-        while !self.shared.has_ended() {
+        let mut wake = self.endpoints.supervisor_wait_set();
+        while !self.shared.are_all_nodes_shut_down() {
             let now_ns = clock.now_ns();
             if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
                 self.shared.stop(StopReason::Signal(signal));
@@ -136,14 +138,14 @@ impl Supervisor {
             }
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results();
-            let is_last_look = self.shared.is_last_look_requested();
+            let is_last_look = self.shared.is_final_emergency_check_requested();
             self.poll_emergency_stop(now_ns);
             if now_ns >= prepare_ns {
                 prepare_ns = now_ns.saturating_add(REOPEN_PERIOD_NS);
-                self.prepare_new_files();
+                self.prepare_new_topic_files();
             }
             if is_last_look {
-                self.shared.end_last_look();
+                self.shared.finish_final_emergency_check();
             }
             self.check_compute_pool(now_ns);
             self.check_safe_states(now_ns);
@@ -155,7 +157,7 @@ impl Supervisor {
                 self.printer.print_warning(format_args!("{warning}"));
             }
             if now_ns >= status_ns {
-                status_ns = now_ns.saturating_add(STATUS_PERIOD_NS);
+                status_ns = now_ns.saturating_add(STATUS_PUBLISH_PERIOD_NS);
                 self.publish_status(now_ns);
             }
             let sleep_ns = self.time_to_next_check_ns(now_ns, clock.now_ns());
@@ -188,7 +190,7 @@ impl Supervisor {
         let period_ns = if is_entering_safe_state {
             SAFE_STATE_CHECK_PERIOD_NS
         } else {
-            CHECK_PERIOD_NS
+            NODE_CHECK_PERIOD_NS
         };
         let next_ns = checks.fold(checked_ns.saturating_add(period_ns), u64::min);
         next_ns.saturating_sub(now_ns)
@@ -200,12 +202,12 @@ impl Supervisor {
     fn reopen_lost_topics(&mut self, wake: &mut WaitSet) {
         *wake = WaitSet::new();
         let events = self.endpoints.reopen_lost_topics();
-        events.for_each(|(kind, text)| self.record_event(kind, "", 0, text.as_str()));
-        *wake = self.endpoints.waking_topics();
+        events.for_each(|event| self.record_event(event.kind, "", 0, event.text.as_str()));
+        *wake = self.endpoints.supervisor_wait_set();
     }
 
     fn stop_reason_text(&self) -> String {
-        match self.shared.reason() {
+        match self.shared.stop_reason() {
             Some(StopReason::Node { name, error }) => format!("because of {name}: {error}"),
             Some(StopReason::Signal(signal)) => format!("by signal {signal}"),
             Some(StopReason::DurationElapsed) => "its time is over, or it was ended".to_owned(),
@@ -229,17 +231,17 @@ impl Supervisor {
             let name = self.nodes[index].name().to_owned();
             match news {
                 // WHY no event except that of the safe state: the event of the panic follows.
-                TickFinding::PanicHookHangs => self.make_node_safe(index),
+                TickFinding::PanicHookHangs => self.call_safe_state_callback(index),
                 TickFinding::Stuck {
                     busy_ns,
                     checkpoint,
                     left_out,
                 } => {
                     if let Some(left_out) = left_out {
-                        let text = with_left_out(&checkpoint, left_out);
+                        let text = text_with_left_out_count(&checkpoint, left_out);
                         self.record_event(NodeEvent::STUCK, &name, busy_ns, text.as_str());
                     }
-                    self.make_node_safe(index);
+                    self.call_safe_state_callback(index);
                 }
                 TickFinding::Recovered { busy_ns } => {
                     self.record_event(NodeEvent::RECOVERED, &name, busy_ns, "");
@@ -273,8 +275,12 @@ impl Supervisor {
         let is_demanded = self.is_emergency || has_run_failed;
         self.safety_demanded_ns = is_demanded.then_some(demanded_ns);
         let check = PoolCheck {
-            hangs: &|metrics| self.nodes.iter().any(|node| node.hangs(metrics)),
-            demands_safety: now_ns.saturating_sub(demanded_ns) >= POOL_SAFETY_NS_MAX,
+            hangs: &|metrics| {
+                self.nodes
+                    .iter()
+                    .any(|node| node.hangs_and_has_metrics(metrics))
+            },
+            demands_safety: now_ns.saturating_sub(demanded_ns) >= POOL_SAFE_STATE_NS_MAX,
             has_run_failed,
         };
         let outcome = self.shared.check_compute_pool(&check);
@@ -317,14 +323,14 @@ impl Supervisor {
             "{} of {} nodes are not in their safe state: {}",
             missing.len(),
             nodes.count(),
-            missing[..missing.len().min(NAMED_MAX)].join(", ")
+            missing[..missing.len().min(NAMES_PER_EVENT_MAX)].join(", ")
         );
         let lasted_ns = now_ns.saturating_sub(began_ns);
         self.record_event(NodeEvent::FAILED, "", lasted_ns, &text);
     }
 
     /// Records an event for each subscriber of a node whose state has changed since the last check.
-    /// `Subscription::next_event` lists the events.
+    /// `Subscription::next_change` lists the events.
     ///
     /// WHY the supervisor does this: the thread of a node would have to check in every tick
     /// something that hardly ever changes.
@@ -334,8 +340,8 @@ impl Supervisor {
             .iter_mut()
             .flat_map(WatchedNode::check_subscribers);
         events.for_each(|event| self.recorder.record(event));
-        let events = self.endpoints.control_topic_events();
-        events.for_each(|(kind, text)| self.record_event(kind, "", 0, text.as_str()));
+        let events = self.endpoints.control_topic_changes();
+        events.for_each(|event| self.record_event(event.kind, "", 0, event.text.as_str()));
     }
 
     /// Calls the safe-state callback of each node whose last tick has not ended although the run
@@ -344,24 +350,24 @@ impl Supervisor {
         for name in self.shared.take_hanging_nodes() {
             let is_meant = |node: &WatchedNode| node.name() == name;
             if let Some(index) = self.nodes.iter().position(is_meant) {
-                self.make_node_safe(index);
+                self.call_safe_state_callback(index);
             }
         }
     }
 
-    /// Calls the safe-state callback of the node `index`, which hangs, at most once for each of its
-    /// ticks.
-    fn make_node_safe(&mut self, index: usize) {
-        if !self.nodes[index].claim_safe_state_call() {
+    /// Calls the safe-state callback of the node `node_index`, which hangs, at most once for each
+    /// of its ticks.
+    fn call_safe_state_callback(&mut self, node_index: usize) {
+        if !self.nodes[node_index].claim_safe_state_callback() {
             return;
         }
         // WHY: the result of the last call may have arrived.
-        self.poll_safe_state_result(index, Duration::ZERO);
-        if self.nodes[index].safe_state_result.take().is_some() {
+        self.poll_safe_state_result(node_index, Duration::ZERO);
+        if self.nodes[node_index].safe_state_result.take().is_some() {
             let text = "safe_state was called again before it had returned";
-            self.record_safe_state(index, NodeEvent::FAILED, text);
+            self.record_safe_state_callback_event(node_index, NodeEvent::FAILED, text);
         }
-        let Some(enter) = &mut self.nodes[index].safe_state else {
+        let Some(enter) = &mut self.nodes[node_index].safe_state else {
             return;
         };
         let begun = match enter {
@@ -369,32 +375,36 @@ impl Supervisor {
             SafeStateCallback::OnOtherThread(begin) => catch_panic(begin).map(Some),
         };
         match begun {
-            Ok(None) => self.record_safe_state(index, NodeEvent::SAFE_STATE_ENTERED, ""),
+            Ok(None) => {
+                self.record_safe_state_callback_event(node_index, NodeEvent::SAFE_STATE_ENTERED, "")
+            }
             Ok(safe_state_result) => {
-                self.nodes[index].safe_state_result = safe_state_result;
+                self.nodes[node_index].safe_state_result = safe_state_result;
                 // WHY not the whole time for each node: many nodes may hang at once, and neither
                 // the other nodes nor an emergency stop may wait until all of them are safe.
                 let began = Instant::now();
-                self.poll_safe_state_result(index, self.safe_state_wait_left);
+                self.poll_safe_state_result(node_index, self.safe_state_wait_left);
                 let left = self.safe_state_wait_left.saturating_sub(began.elapsed());
                 self.safe_state_wait_left = left;
             }
             Err(panic) => {
                 let error = format!("panicked in safe_state: {panic}");
-                self.record_safe_state(index, NodeEvent::PANICKED, &error);
+                self.record_safe_state_callback_event(node_index, NodeEvent::PANICKED, &error);
             }
         }
     }
 
-    /// Records an event about the safe-state callback of the node `index`, but at most ten of the
-    /// same kind in a second.
-    fn record_safe_state(&mut self, index: usize, kind: u8, text: &str) {
-        let node = &mut self.nodes[index];
+    /// Records an event about the safe-state callback of the node `node_index`, but at most ten of
+    /// the same kind in a second.
+    fn record_safe_state_callback_event(&mut self, node_index: usize, kind: u8, text: &str) {
+        let node = &mut self.nodes[node_index];
         let call = Some(UserCall::EnterSafeState);
-        let admitted = node.event_limit.admit(kind, call, Clock::kernel().now_ns());
+        let admitted =
+            node.event_limit
+                .take_left_out_count_if_due(kind, call, Clock::kernel().now_ns());
         if let Some(left_out) = admitted {
             let name = node.name().to_owned();
-            let text = with_left_out(text, left_out);
+            let text = text_with_left_out_count(text, left_out);
             self.record_event(kind, &name, 0, text.as_str());
         }
     }
@@ -407,10 +417,10 @@ impl Supervisor {
         }
     }
 
-    /// Records the result of the safe-state callback of the node `index`, if one is expected. Waits
-    /// at most for `timeout` until it arrives.
-    fn poll_safe_state_result(&mut self, index: usize, timeout: Duration) {
-        let Some(safe_state_result) = &self.nodes[index].safe_state_result else {
+    /// Records the result of the safe-state callback of the node `node_index`, if one is expected.
+    /// Waits at most for `timeout` until it arrives.
+    fn poll_safe_state_result(&mut self, node_index: usize, timeout: Duration) {
+        let Some(safe_state_result) = &self.nodes[node_index].safe_state_result else {
             return;
         };
         let outcome = match safe_state_result.recv_timeout(timeout) {
@@ -418,12 +428,14 @@ impl Supervisor {
             Err(RecvTimeoutError::Timeout) => return,
             Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
         };
-        self.nodes[index].safe_state_result = None;
+        self.nodes[node_index].safe_state_result = None;
         match outcome {
-            Ok(()) => self.record_safe_state(index, NodeEvent::SAFE_STATE_ENTERED, ""),
+            Ok(()) => {
+                self.record_safe_state_callback_event(node_index, NodeEvent::SAFE_STATE_ENTERED, "")
+            }
             Err(error) => {
                 let text = format!("safe_state failed: {error}");
-                self.record_safe_state(index, NodeEvent::FAILED, &text);
+                self.record_safe_state_callback_event(node_index, NodeEvent::FAILED, &text);
             }
         }
     }
@@ -446,7 +458,7 @@ impl Supervisor {
     /// the status of the nodes, which is published later. If events were overwritten before this
     /// call, records an event with their number.
     fn report_events(&mut self) {
-        let lost = self.endpoints.newly_lost_events();
+        let lost = self.endpoints.take_lost_event_count();
         if lost > 0 {
             let text = format!("{lost} events were overwritten before they were reported");
             self.record_event(NodeEvent::FAILED, "", 0, &text);
@@ -471,15 +483,15 @@ impl Supervisor {
             if catch_panic(|| callback(&event)).is_err() {
                 // WHY it is not called again: the panic hook has reported the panic, and the
                 // callback may be broken. Later events are printed instead.
-                catch_panic_in_drop(on_event.take());
+                drop_and_catch_panic(on_event.take());
             }
         }
     }
 
     /// Publishes the status of the scheduler and all its nodes.
     pub(super) fn publish_status(&mut self, now_ns: u64) {
-        let state = match self.shared.reason() {
-            _ if self.shared.has_ended() => SchedulerStatusHeader::STATE_STOPPED,
+        let state = match self.shared.stop_reason() {
+            _ if self.shared.are_all_nodes_shut_down() => SchedulerStatusHeader::STATE_STOPPED,
             Some(_) => SchedulerStatusHeader::STATE_STOPPING,
             None if self.is_emergency => SchedulerStatusHeader::STATE_EMERGENCY_STOP,
             None => SchedulerStatusHeader::STATE_RUNNING,

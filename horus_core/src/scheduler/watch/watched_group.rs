@@ -9,15 +9,15 @@ use crate::actor::emergency_stop::SafeStateReport;
 use crate::actor::group::ActorGroup;
 use crate::actor::worker_activity::LongActivation;
 use crate::message::NodeEvent;
-use crate::scheduler::run::event_limit::with_left_out;
-use crate::scheduler::watch::stuck_events::StuckEvents;
+use crate::scheduler::run::event_limit::text_with_left_out_count;
+use crate::scheduler::watch::stuck_events::StuckEventRateLimiter;
 
 /// The time, in nanoseconds, after which nodes and actors that have not entered their safe state
 /// are reported.
 pub(super) const SAFE_STATE_ENTRY_NS_MAX: u64 = 100_000_000;
 
 /// Largest number of nodes or actors whose names one event contains.
-pub(super) const NAMED_MAX: usize = 4;
+pub(super) const NAMES_PER_EVENT_MAX: usize = 4;
 
 /// A group of actors, as the supervisor watches it.
 pub(crate) struct WatchedGroup {
@@ -29,7 +29,7 @@ pub(crate) struct WatchedGroup {
     /// The activations (runs of an actor) that had lasted too long at the last check.
     stuck: Vec<LongActivation>,
     /// The limit of the events about stuck handlers, of each worker by its index.
-    stuck_events: Vec<StuckEvents>,
+    stuck_events: Vec<StuckEventRateLimiter>,
 }
 
 impl WatchedGroup {
@@ -45,7 +45,7 @@ impl WatchedGroup {
 
     /// Records that an emergency stop has begun at the time `now_ns`. If `now_ns` is `None`,
     /// records that the emergency stop is over.
-    pub(crate) fn set_emergency_start(&mut self, now_ns: Option<u64>) {
+    pub(crate) fn set_emergency_stop_begin(&mut self, now_ns: Option<u64>) {
         let has_members = self.group.emergency_stop.report().all > 0;
         self.entering_safe_state_since_ns = now_ns.filter(|_| has_members);
         self.is_reported = false;
@@ -64,38 +64,40 @@ impl WatchedGroup {
         let before = std::mem::replace(&mut self.stuck, long.clone());
         let mut events = Vec::new();
         for turn in before.iter().filter(|turn| !long.contains(turn)) {
-            if self.stuck_events[turn.index].end() {
+            if self.stuck_events[turn.index].end_stuck_tick_and_must_record() {
                 events.push(self.activation_event(NodeEvent::RECOVERED, turn, now_ns, 0));
             }
         }
         for turn in &long {
             if self.stuck_events.len() <= turn.index {
                 let count = turn.index + 1;
-                self.stuck_events.resize_with(count, StuckEvents::default);
+                self.stuck_events
+                    .resize_with(count, StuckEventRateLimiter::default);
             }
-            if let Some(left_out) = self.stuck_events[turn.index].admit(now_ns) {
+            if let Some(left_out) = self.stuck_events[turn.index].take_left_out_count_if_due(now_ns)
+            {
                 events.push(self.activation_event(NodeEvent::STUCK, turn, now_ns, left_out));
             }
         }
         events
     }
 
-    /// Returns an event about an activation that lasts, or has lasted, too long. `left_out` is the
-    /// number of events of its kind that were left out before.
+    /// Returns an event about an activation that lasts, or has lasted, too long. `left_out_count`
+    /// is the number of events of its kind that were left out before.
     fn activation_event(
         &self,
         kind: u8,
-        turn: &LongActivation,
+        activation: &LongActivation,
         now_ns: u64,
-        left_out: u64,
+        left_out_count: u64,
     ) -> NodeEvent {
-        let lasted_ns = now_ns.saturating_sub(turn.began_ns);
+        let lasted_ns = now_ns.saturating_sub(activation.began_ns);
         let text = format!(
             "{} on thread {}",
-            self.group.describe_actor(turn.actor),
-            turn.index
+            self.group.describe_actor(activation.actor),
+            activation.index
         );
-        let text = with_left_out(&text, left_out);
+        let text = text_with_left_out_count(&text, left_out_count);
         self.new_event(kind, lasted_ns, text.as_str())
     }
 
@@ -120,7 +122,7 @@ impl WatchedGroup {
         let names: Vec<_> = missing
             .into_iter()
             .filter_map(name)
-            .take(NAMED_MAX)
+            .take(NAMES_PER_EVENT_MAX)
             .collect();
         let names = names.join(", ");
         let text = format!("{count} of {all} actors are not in their safe state: {names}");

@@ -13,20 +13,20 @@ use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
-use crate::scheduler::run::event_limit::EventLimit;
+use crate::scheduler::run::event_limit::EventRateLimiter;
 use crate::scheduler::run::runner::Runner;
-use crate::scheduler::watch::stuck_events::StuckEvents;
+use crate::scheduler::watch::stuck_events::StuckEventRateLimiter;
 
 /// The default limit of a tick, after which it counts as stuck, as a multiple of the node's budget.
 const DEFAULT_STUCK_LIMIT_IN_BUDGETS: u64 = 2;
 /// The limit of a tick, in nanoseconds, if the node has neither a budget nor a watchdog. The tick
 /// then never counts as stuck.
-const NO_LIMIT_NS: u64 = u64::MAX;
+const NO_STUCK_LIMIT_NS: u64 = u64::MAX;
 /// A tick ends the run if it has lasted this many times its limit, and at least a second. WHY the
 /// second: a busy machine may delay a fast node for many periods.
 const GIVE_UP_AFTER_STUCK_LIMITS: u64 = 10;
 /// The shortest duration of a tick, in nanoseconds, after which the tick may end the run.
-const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
+const GIVE_UP_TICK_NS_MIN: u64 = 1_000_000_000;
 /// The largest part of the time between two checks, in nanoseconds, that counts as time in which
 /// the supervisor has watched a tick. WHY not the whole time: if the process was stopped meanwhile
 /// (SIGSTOP, a debugger, a frozen container), the tick could not end either.
@@ -34,7 +34,7 @@ const WATCHED_NS_PER_CHECK_MAX: u64 = 50_000_000;
 
 /// The shortest duration of a stuck tick, in nanoseconds, after which its thread counts as lost for
 /// other nodes. WHY not at once: a busy machine may delay a tick beyond a short limit.
-const LOST_THREAD_NS_MIN: u64 = 100_000_000;
+const LOST_THREAD_TICK_NS_MIN: u64 = 100_000_000;
 
 /// The time, in nanoseconds, that a panic hook gets after its tick has exceeded the limit. If the
 /// hook still runs then, the safe-state callback is called. WHY: printing a backtrace takes less
@@ -70,9 +70,9 @@ pub(crate) struct WatchedNode {
     /// if there was none.
     safe_state_tick_ns: u64,
     stuck_ns: Option<u64>,
-    stuck_events: StuckEvents,
+    stuck_events: StuckEventRateLimiter,
     /// The limit of the events about the safe-state callback.
-    pub(crate) event_limit: EventLimit,
+    pub(crate) event_limit: EventRateLimiter,
     /// The time of the last check, in nanoseconds.
     checked_ns: u64,
     /// The start, in nanoseconds, of the tick that the last check has found; 0 if there was none.
@@ -122,8 +122,8 @@ impl WatchedNode {
             safe_state_result: None,
             safe_state_tick_ns: 0,
             stuck_ns: None,
-            stuck_events: StuckEvents::default(),
-            event_limit: EventLimit::default(),
+            stuck_events: StuckEventRateLimiter::default(),
+            event_limit: EventRateLimiter::default(),
             checked_ns: 0,
             watched_tick_ns: 0,
             watched_ns: 0,
@@ -147,12 +147,12 @@ impl WatchedNode {
     /// Returns how long a tick may last, in nanoseconds, before the run has to end.
     fn give_up_limit_ns(&self) -> u64 {
         if !self.may_give_up {
-            return NO_LIMIT_NS;
+            return NO_STUCK_LIMIT_NS;
         }
         let limits_ns = self
             .stuck_limit_ns()
             .saturating_mul(GIVE_UP_AFTER_STUCK_LIMITS);
-        limits_ns.max(GIVE_UP_NS_MIN)
+        limits_ns.max(GIVE_UP_TICK_NS_MIN)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -162,7 +162,7 @@ impl WatchedNode {
     /// Claims the one call of the safe-state callback in the present tick: returns true at the
     /// first call of this function in a tick, and false afterwards. Always returns true between two
     /// ticks.
-    pub(crate) fn claim_safe_state_call(&mut self) -> bool {
+    pub(crate) fn claim_safe_state_callback(&mut self) -> bool {
         let began_ns = self.metrics.tick_began_ns();
         let before = std::mem::replace(&mut self.safe_state_tick_ns, began_ns);
         began_ns == 0 || before != began_ns
@@ -191,7 +191,7 @@ impl WatchedNode {
     /// Adds the time since the last check to the time for which the supervisor has watched the
     /// present tick. `busy_ns` is how long the tick has lasted by the clock. Returns true if the
     /// last check has found another tick.
-    fn count_watched_time(&mut self, now_ns: u64, busy_ns: u64) -> bool {
+    fn count_watched_time_and_is_new_tick(&mut self, now_ns: u64, busy_ns: u64) -> bool {
         let began_ns = self.metrics.tick_began_ns();
         let is_another = std::mem::replace(&mut self.watched_tick_ns, began_ns) != began_ns;
         if is_another {
@@ -207,11 +207,11 @@ impl WatchedNode {
     /// nothing has.
     pub(crate) fn check_tick(&mut self, now_ns: u64) -> Option<TickFinding> {
         let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
-        let is_another_tick = self.count_watched_time(now_ns, busy_ns);
+        let is_another_tick = self.count_watched_time_and_is_new_tick(now_ns, busy_ns);
         // WHY even if the present tick has lasted too long, too: it is another fault, and the next
         // check finds it.
         if is_another_tick && let Some(busy_ns) = self.stuck_ns.take() {
-            return self.recovered(busy_ns);
+            return self.recovery_finding(busy_ns);
         }
         let lasted_ns = self.metrics.time_in_tick_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
@@ -235,7 +235,7 @@ impl WatchedNode {
             (None, Some(busy_ns)) => Some(TickFinding::Stuck {
                 busy_ns,
                 checkpoint: self.describe_checkpoint(),
-                left_out: self.stuck_events.admit(now_ns),
+                left_out: self.stuck_events.take_left_out_count_if_due(now_ns),
             }),
             // WHY not the whole time: a tick that panics ends by itself after its panic hook, and
             // the panic explains more.
@@ -248,29 +248,29 @@ impl WatchedNode {
             }
             // WHY: a tick that was left out at first, and does not end, has to be recorded, too.
             (Some(_), Some(busy_ns)) => {
-                let left_out = self.stuck_events.admit(now_ns)?;
+                let left_out = self.stuck_events.take_left_out_count_if_due(now_ns)?;
                 Some(TickFinding::Stuck {
                     busy_ns,
                     checkpoint: self.describe_checkpoint(),
                     left_out: Some(left_out),
                 })
             }
-            (Some(busy_ns), None) => self.recovered(busy_ns),
+            (Some(busy_ns), None) => self.recovery_finding(busy_ns),
             (None, None) => None,
         }
     }
 
     /// Returns the finding that a stuck tick, which lasted `busy_ns` nanoseconds, has ended; `None`
     /// if the tick was not recorded as stuck.
-    fn recovered(&mut self, busy_ns: u64) -> Option<TickFinding> {
-        let is_recorded = self.stuck_events.end();
+    fn recovery_finding(&mut self, busy_ns: u64) -> Option<TickFinding> {
+        let is_recorded = self.stuck_events.end_stuck_tick_and_must_record();
         is_recorded.then_some(TickFinding::Recovered { busy_ns })
     }
 
     /// Returns true if the node has these metrics, and hangs in a tick: the tick was stuck at the
     /// last check, has lasted 100 ms at least, and has not ended.
-    pub(super) fn hangs(&self, metrics: &Arc<LiveMetrics>) -> bool {
-        let is_long = |busy_ns| busy_ns >= LOST_THREAD_NS_MIN;
+    pub(super) fn hangs_and_has_metrics(&self, metrics: &Arc<LiveMetrics>) -> bool {
+        let is_long = |busy_ns| busy_ns >= LOST_THREAD_TICK_NS_MIN;
         Arc::ptr_eq(&self.metrics, metrics)
             && self.stuck_ns.is_some_and(is_long)
             && self.metrics.tick_began_ns() == self.watched_tick_ns
@@ -289,16 +289,18 @@ impl WatchedNode {
     pub(super) fn is_safe(&self) -> bool {
         match self.metrics.user_call() {
             Some(UserCall::Init | UserCall::EnterSafeState) => false,
-            _ => match self.metrics.published_health() {
+            _ => match self.metrics.published_health_and_is_paused() {
                 None => true,
                 Some((Health::Stopped, _)) => true,
-                Some((health, _)) => health == Health::Safe && self.metrics.is_in_emergency(),
+                Some((health, _)) => {
+                    health == Health::Safe && self.metrics.has_applied_emergency_stop()
+                }
             },
         }
     }
 
     /// Returns an event for each subscriber of the node whose state has changed since the last
-    /// check. [`Subscription::next_event`] lists the events.
+    /// check. [`Subscription::next_change`] lists the events.
     pub(super) fn check_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self {
             name,
@@ -307,9 +309,10 @@ impl WatchedNode {
         } = self;
         subscriptions
             .iter_mut()
-            .filter_map(Subscription::next_event)
-            .map(|(kind, text)| {
-                NodeEvent::new(kind, name, Clock::kernel().now_ns()).with_text(text.as_str())
+            .filter_map(Subscription::next_change)
+            .map(|change| {
+                let event = NodeEvent::new(change.kind, name, Clock::kernel().now_ns());
+                event.with_text(change.text.as_str())
             })
     }
 
@@ -336,7 +339,7 @@ impl WatchedNode {
     /// Returns the metrics of the node in the form in which the scheduler publishes them.
     pub(crate) fn metrics(&self) -> NodeMetrics {
         let counters = self.metrics.snapshot();
-        let (health, is_paused) = self.metrics.health();
+        let (health, is_paused) = self.metrics.health_and_is_paused();
         let state = match health {
             _ if self.stuck_ns.is_some() => NodeMetrics::STATE_STUCK,
             Health::Active => NodeMetrics::STATE_ACTIVE,
@@ -347,7 +350,7 @@ impl WatchedNode {
         };
         let level = match state {
             NodeMetrics::STATE_STUCK | NodeMetrics::STATE_SAFE => DiagnosticStatus::ERROR,
-            _ if self.metrics.is_unsafe() => DiagnosticStatus::ERROR,
+            _ if self.metrics.lacks_required_safe_state() => DiagnosticStatus::ERROR,
             NodeMetrics::STATE_BACKING_OFF => DiagnosticStatus::WARN,
             _ => DiagnosticStatus::OK,
         };
@@ -363,7 +366,7 @@ impl WatchedNode {
             panics: counters.panics,
             durations: *counters.durations.buckets(),
             lateness: *counters.lateness.buckets(),
-            node_class: class_number(self.class),
+            node_class: node_class_number(self.class),
             state,
             level,
             is_paused: is_paused.into(),
@@ -372,7 +375,7 @@ impl WatchedNode {
     }
 }
 
-const fn class_number(class: NodeClass) -> u8 {
+const fn node_class_number(class: NodeClass) -> u8 {
     match class {
         NodeClass::RealTime => NodeMetrics::CLASS_REAL_TIME,
         NodeClass::Compute => NodeMetrics::CLASS_COMPUTE,

@@ -73,7 +73,7 @@ pub(crate) fn run_actors_with_messages(
 /// Makes the actors that have a safe state enter it, because there is an emergency stop.
 pub(crate) fn make_actors_safe(group: &ActorGroup) {
     let again = group.emergency_stop.tasks_to_revisit();
-    visit_actors(group, again.chain(group.waiting.take_all()));
+    visit_actors_for_safe_state(group, again.chain(group.waiting.take_all()));
 }
 
 /// Makes the actors that have a safe state enter it, and stay there until they end. Called because
@@ -82,7 +82,7 @@ pub(crate) fn make_actors_safe(group: &ActorGroup) {
 pub(crate) fn make_actors_safe_before_end(group: &ActorGroup) {
     let make_safe = || {
         let in_queues = group.begin_last_emergency_stop();
-        visit_actors(group, in_queues);
+        visit_actors_for_safe_state(group, in_queues);
         make_actors_safe(group);
     };
     match group.wrap_handlers() {
@@ -93,7 +93,7 @@ pub(crate) fn make_actors_safe_before_end(group: &ActorGroup) {
 
 /// Visits actors, so that those with a safe state enter it. None of them runs again until the
 /// emergency stop ends.
-fn visit_actors(group: &ActorGroup, tasks: impl IntoIterator<Item = Task>) {
+fn visit_actors_for_safe_state(group: &ActorGroup, tasks: impl IntoIterator<Item = Task>) {
     let mut worker = WorkerContext::new(&group.clock());
     for mut task in tasks {
         let stop = &group.emergency_stop;

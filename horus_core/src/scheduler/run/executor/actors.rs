@@ -20,8 +20,8 @@ use crate::scheduler::run::run_state::{RunState, SAFETY_POLL_PERIOD};
 use crate::scheduler::run::runner::Runner;
 
 use super::actor_turns;
-use super::real_time::pin_and_prioritise;
-use super::thread::{RunThread, WaitTime, spawn_thread};
+use super::real_time::pin_and_prioritise_thread;
+use super::thread::{RunEndTimeLimit, RunThread, spawn_thread};
 
 /// The largest number of messages that an actor handles before the thread runs another actor.
 pub(super) const MESSAGES_PER_ACTIVATION_MAX: u32 = 256;
@@ -34,7 +34,7 @@ const COUNTERS_PUBLISH_PERIOD_NS: u64 = 20_000_000;
 const IDLE_SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// The time after which a thread checks again whether its paused group has been resumed.
-const PAUSED_CHECK_PERIOD: Duration = Duration::from_millis(1);
+const PAUSED_GROUP_CHECK_PERIOD: Duration = Duration::from_millis(1);
 
 /// The longest time, in nanoseconds, for which a thread searches the queues of other threads before
 /// it sleeps. It is about as long as it takes to wake a thread.
@@ -56,11 +56,11 @@ const FRUITLESS_SEARCHES_MAX: u32 = 3;
 /// GIL then hands it over. A release before the request has no such effect: the holder takes the
 /// GIL again before the waiting thread has woken, and the waiting thread's interval starts again.
 /// With 5 ms instead of 20 ms, another thread needed up to 30 s for work that takes 0.05 s.
-const WRAPPED_RUN_NS_MAX: u64 = 20_000_000;
+const WRAP_HANDLERS_CALL_NS_MAX: u64 = 20_000_000;
 
 /// The index of the worker whose thread also runs the node that represents the group, and applies
 /// the commands to the group.
-const GROUP_NODE_WORKER: usize = 0;
+const GROUP_NODE_WORKER_INDEX: usize = 0;
 
 /// Number of checks of other threads' queues after which a searching thread may yield its CPU.
 const QUEUE_CHECKS_PER_YIELD: u32 = 20;
@@ -126,9 +126,9 @@ impl ActorThreads {
             let run = move || {
                 let (core, priority) = group.thread_settings(worker.index());
                 set_real_time_thread(priority.is_some());
-                let refused = pin_and_prioritise(core, priority);
+                let refused = pin_and_prioritise_thread(core, priority);
                 group.record_refused_settings(&refused);
-                shared.wait_for_start();
+                shared.wait_until_all_threads_started();
                 ActorThread::new(&group, context, &shared).run(worker, None);
                 refused
             };
@@ -147,7 +147,7 @@ impl ActorThreads {
 
     /// Makes the actors enter their safe state before they are shut down. Called when the run has
     /// failed.
-    pub(crate) fn set_run_failed(&self) {
+    pub(crate) fn make_actors_safe_before_end(&self) {
         self.group.emergency_stop.set_run_failed();
     }
 
@@ -157,7 +157,7 @@ impl ActorThreads {
     /// its report in `left_behind` says so.
     pub(crate) fn end(
         self,
-        time: &mut WaitTime,
+        time: &mut RunEndTimeLimit,
         runners: &mut [Runner],
         left_behind: &mut Vec<NodeReport>,
     ) {
@@ -166,7 +166,7 @@ impl ActorThreads {
         let runner = runners.iter_mut().find(is_own);
         let mut hanging: Vec<_> = runner
             .is_none()
-            .then_some(GROUP_NODE_WORKER)
+            .then_some(GROUP_NODE_WORKER_INDEX)
             .into_iter()
             .collect();
         let mut refused = Vec::new();
@@ -278,16 +278,16 @@ impl<'a> ActorThread<'a> {
             }
             if self.group.is_paused() {
                 self.make_actors_safe();
-                self.shared.wait_for_stop(PAUSED_CHECK_PERIOD);
+                self.shared.wait_for_stop(PAUSED_GROUP_CHECK_PERIOD);
                 self.now_ns = self.context.clock.resync();
                 continue;
             }
             match self.next() {
-                Some(task) => self.run_actors(task),
-                None => self.search_or_sleep(runner.as_deref()),
+                Some(task) => self.run_actors_beginning_with(task),
+                None => self.search_other_queues_or_sleep(runner.as_deref()),
             }
         }
-        self.keep_actors_safe();
+        self.keep_actors_safe_until_shutdown();
         if let Some(worker) = local::take_local_worker() {
             self.group.give_back_worker(worker);
         }
@@ -296,14 +296,13 @@ impl<'a> ActorThread<'a> {
     /// Keeps the actors safe after the last handlers, until the thread that runs the scheduler
     /// shuts them down: makes those with a safe state enter it in an emergency stop, or if the run
     /// has failed. Each thread of the group calls this.
-    fn keep_actors_safe(&mut self) {
+    fn keep_actors_safe_until_shutdown(&mut self) {
         // WHY the condition: a thread that was left behind must not call actors that have ended.
         while self.group.are_threads_running() {
             if self.shared.has_failed() {
                 self.group.begin_failure_stop();
             }
-            self.shared
-                .during_last_safe_states(|| self.make_actors_safe());
+            self.shared.delay_run_end_while(|| self.make_actors_safe());
             if self.shared.wait_for_shutdown(SAFETY_POLL_PERIOD) {
                 return;
             }
@@ -383,22 +382,22 @@ impl<'a> ActorThread<'a> {
 
     /// Runs an actor, and then others from the queues of this thread, in one burst. If the group
     /// has a `wrap_handlers` function, runs several bursts inside that function, for up to
-    /// [`WRAPPED_RUN_NS_MAX`] nanoseconds.
+    /// [`WRAP_HANDLERS_CALL_NS_MAX`] nanoseconds.
     #[inline]
-    fn run_actors(&mut self, task: Task) {
+    fn run_actors_beginning_with(&mut self, task: Task) {
         match self.group.wrap_handlers() {
-            None => self.run_burst(task),
+            None => self.run_burst_of_actors(task),
             Some(wrap_handlers) => {
                 let mut task = Some(task);
-                wrap_handlers(&mut || self.run_bursts(task.take()));
+                wrap_handlers(&mut || self.run_bursts_of_actors(task.take()));
             }
         }
     }
 
-    fn run_bursts(&mut self, mut next: Option<Task>) {
-        let end_ns = self.now_ns.saturating_add(WRAPPED_RUN_NS_MAX);
+    fn run_bursts_of_actors(&mut self, mut next: Option<Task>) {
+        let end_ns = self.now_ns.saturating_add(WRAP_HANDLERS_CALL_NS_MAX);
         while let Some(task) = next {
-            self.run_burst(task);
+            self.run_burst_of_actors(task);
             let goes_on =
                 self.now_ns < end_ns && !self.shared.is_stopping() && !self.group.is_paused();
             next = if goes_on { self.next() } else { None };
@@ -411,7 +410,7 @@ impl<'a> ActorThread<'a> {
     ///
     /// WHY at a reading of the clock: it comes after 16 messages at the latest, and all other
     /// checks of the thread can wait for that long. A pause and a new timer cannot wait.
-    fn run_burst(&mut self, task: Task) {
+    fn run_burst_of_actors(&mut self, task: Task) {
         self.has_overslept = false;
         if self.group.is_paused() {
             local::with_worker_of_this_thread(|local| local.worker.push(task));
@@ -470,7 +469,7 @@ impl<'a> ActorThread<'a> {
     /// Searches the queues of other threads for an actor and runs it. If there is no actor to run,
     /// sleeps.
     #[cold]
-    fn search_or_sleep(&mut self, runner: Option<&Runner>) {
+    fn search_other_queues_or_sleep(&mut self, runner: Option<&Runner>) {
         self.now_ns = self.context.clock.now_ns();
         if self.group.idle() != Idle::Sleep {
             return self.poll();
@@ -489,7 +488,8 @@ impl<'a> ActorThread<'a> {
         let (clock, shared) = (&self.context.clock, self.shared);
         let is_wanted = || {
             // WHY only new ones: those of a group that was stopped stay pending.
-            let has_commands = runner.is_some_and(|runner| runner.commands().has_unapplied());
+            let has_commands =
+                runner.is_some_and(|runner| runner.commands().has_unapplied_command());
             shared.is_stopping() || has_commands || timers.next_due_ns() <= clock.now_ns()
         };
         let park = |local: &mut local::LocalWorker| {
@@ -536,7 +536,7 @@ impl<'a> ActorThread<'a> {
     fn run_stolen_actor(&mut self, task: Task) {
         let has_timers = self.group.timers.next_due_ns() != u64::MAX;
         local::with_worker_of_this_thread(|local| local.begin_activation(has_timers));
-        self.run_actors(task);
+        self.run_actors_beginning_with(task);
     }
 
     /// Searches the queues of the other threads for an actor for up to `search_ns`, and returns it.

@@ -22,12 +22,12 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::{IntoNodeResult, Node, NodeError, NodeResult};
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_and_catch_panic};
 use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::{RunState, SAFETY_POLL_PERIOD};
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 
-use super::thread::{NodeReportSource, RunThread, WaitTime, spawn_thread};
+use super::thread::{NodeReportSource, RunEndTimeLimit, RunThread, spawn_thread};
 
 /// The longest time that an asynchronous node sleeps between ticks. After it, the node's task
 /// applies pending commands.
@@ -163,7 +163,7 @@ const WAITING_TICK_TIME_MAX: Duration = Duration::from_millis(600);
 
 /// The progress of the end of the run, as the tasks see it.
 #[derive(Debug, Clone, Copy, Default)]
-struct RunEnd {
+struct RunEndProgress {
     /// The time at which ticks that have not ended are dropped, because the run stops; `None` while
     /// the run continues.
     drop_ticks_at: Option<time::Instant>,
@@ -171,7 +171,7 @@ struct RunEnd {
     is_shutting_down: bool,
 }
 
-impl RunEnd {
+impl RunEndProgress {
     const fn is_stopping(&self) -> bool {
         self.drop_ticks_at.is_some()
     }
@@ -194,7 +194,7 @@ impl AsyncTask {
     async fn run_until_stop(
         mut self,
         shared: Arc<RunState>,
-        mut end: watch::Receiver<RunEnd>,
+        mut end: watch::Receiver<RunEndProgress>,
     ) -> Runner {
         // WHY the kernel's clock and not the CPU's counter: the counter would drift during a long
         // tick.
@@ -204,7 +204,7 @@ impl AsyncTask {
             let nap = Duration::from_nanos(due_ns.saturating_sub(clock.now_ns()))
                 .min(COMMAND_POLL_PERIOD);
             // The sleep ends early if the run ends.
-            if time::timeout(nap, end.wait_for(RunEnd::is_stopping))
+            if time::timeout(nap, end.wait_for(RunEndProgress::is_stopping))
                 .await
                 .is_ok()
             {
@@ -215,19 +215,19 @@ impl AsyncTask {
                 self.runner.poll_commands(&clock, begin_ns);
                 continue;
             }
-            let (end_ns, after) = self.run_turn(&clock, (due_ns, begin_ns), &mut end).await;
-            shared.stop_run_if_turn_demands([&self.runner], after);
+            let (end_ns, decision) = self.run_turn(&clock, (due_ns, begin_ns), &mut end).await;
+            shared.stop_run_if_decided([&self.runner], decision);
             if let Some(rate) = self.runner.take_new_rate() {
                 self.timeline = self.timeline.at_rate(rate);
             }
             let passed = self.timeline.advance(end_ns);
-            if passed > 0 && after == AfterTurn::Continue {
+            if passed > 0 && decision == RunDecision::Continue {
                 self.runner.metrics().count_skipped_ticks(passed);
             }
         }
         loop {
             shared.keep_node_safe(&mut self.runner, &clock);
-            let is_over = end.wait_for(RunEnd::is_shutting_down);
+            let is_over = end.wait_for(RunEndProgress::is_shutting_down);
             if time::timeout(SAFETY_POLL_PERIOD, is_over).await.is_ok() {
                 return self.runner;
             }
@@ -238,8 +238,8 @@ impl AsyncTask {
         &mut self,
         clock: &Clock,
         (due_ns, begin_ns): (u64, u64),
-        end: &mut watch::Receiver<RunEnd>,
-    ) -> (u64, AfterTurn) {
+        end: &mut watch::Receiver<RunEndProgress>,
+    ) -> (u64, RunDecision) {
         let Self { runner, .. } = self;
         let (due_ns, begin_ns) = match runner.begin_turn(clock, due_ns, begin_ns) {
             ControlFlow::Continue(times) => times,
@@ -255,25 +255,25 @@ impl AsyncTask {
                 let tick = catch_panic(|| node.0.tick(&mut context));
                 drop(scope);
                 match tick {
-                    Ok(tick) => poll_tick(tick, (&metrics, log_name), clock, end).await,
-                    Err(panic) => PolledTick::Ended(Err(panic)),
+                    Ok(tick) => await_tick_or_drop(tick, (&metrics, log_name), clock, end).await,
+                    Err(panic) => TickEnd::Ended(Err(panic)),
                 }
             }
             // The node is not async: it was built or swapped in as a plain node.
             Err(node) => {
                 let _scope = NodeScope::enter(log_name);
-                PolledTick::Ended(catch_panic(|| node.tick(&mut context)))
+                TickEnd::Ended(catch_panic(|| node.tick(&mut context)))
             }
         };
         let stop = context.stop;
         let end_ns = clock.now_ns();
         match polled {
-            PolledTick::Ended(outcome) => {
+            TickEnd::Ended(outcome) => {
                 runner.end_turn(outcome, stop, (due_ns, begin_ns, end_ns), clock)
             }
-            PolledTick::Dropped { panic } => {
+            TickEnd::Dropped { panic } => {
                 runner.end_dropped_tick(panic, TICK_DROPPED_ERROR, (begin_ns, end_ns));
-                (end_ns, AfterTurn::Continue)
+                (end_ns, RunDecision::Continue)
             }
         }
     }
@@ -282,8 +282,8 @@ impl AsyncTask {
 /// The error of a tick that was dropped at the end of the run.
 const TICK_DROPPED_ERROR: &str = "the tick was dropped: it was still waiting when the run ended";
 
-/// The end of a tick that [`poll_tick`] has polled.
-enum PolledTick {
+/// The end of a tick that [`await_tick_or_drop`] has polled.
+enum TickEnd {
     /// The tick has ended by itself, or has panicked.
     Ended(Result<NodeResult, String>),
     /// The run has ended before the tick, so the tick was dropped. If the drop has panicked,
@@ -293,21 +293,21 @@ enum PolledTick {
 
 /// Polls the future of a tick until it has ended or panicked. If the run ends before that, drops
 /// the future.
-async fn poll_tick(
+async fn await_tick_or_drop(
     mut tick: TickFuture<'_>,
     (metrics, log_name): (&LiveMetrics, &'static str),
     clock: &Clock,
-    end: &mut watch::Receiver<RunEnd>,
-) -> PolledTick {
+    end: &mut watch::Receiver<RunEndProgress>,
+) -> TickEnd {
     let mut drop_time = pin!(wait_until_ticks_must_drop(end));
     let outcome = poll_fn(|task| {
         // WHY for each poll: a tick that waits must not count as stuck, but one that blocks the
         // thread must.
-        metrics.record_tick_resumption(clock.now_ns());
+        metrics.record_tick_await_end(clock.now_ns());
         let scope = NodeScope::enter(log_name);
         let polled = catch_panic(|| tick.as_mut().poll(task));
         drop(scope);
-        metrics.record_tick_pause();
+        metrics.record_tick_await_begin();
         match polled {
             Ok(Poll::Ready(result)) => Poll::Ready(Some(Ok(result))),
             Err(panic) => Poll::Ready(Some(Err(panic))),
@@ -316,18 +316,18 @@ async fn poll_tick(
     })
     .await;
     // The drop runs code of the node, too.
-    let panic = catch_panic_in_drop(tick);
+    let panic = drop_and_catch_panic(tick);
     match (outcome, panic) {
-        (None, panic) => PolledTick::Dropped { panic },
-        (Some(Ok(Ok(()))), Some(panic)) => PolledTick::Ended(Err(panic)),
-        (Some(outcome), _) => PolledTick::Ended(outcome),
+        (None, panic) => TickEnd::Dropped { panic },
+        (Some(Ok(Ok(()))), Some(panic)) => TickEnd::Ended(Err(panic)),
+        (Some(outcome), _) => TickEnd::Ended(outcome),
     }
 }
 
 /// Waits until the run ends, and after that until the time at which ticks that have not ended have
 /// to be dropped.
-async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<RunEnd>) {
-    let stopping = end.wait_for(RunEnd::is_stopping).await;
+async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<RunEndProgress>) {
+    let stopping = end.wait_for(RunEndProgress::is_stopping).await;
     let drop_at = stopping.ok().and_then(|end| end.drop_ticks_at);
     if let Some(drop_at) = drop_at {
         time::sleep_until(drop_at).await;
@@ -339,7 +339,7 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<RunEnd>) {
 #[derive(Debug)]
 pub(crate) struct AsyncIoThread {
     thread: RunThread<()>,
-    end: Arc<watch::Sender<RunEnd>>,
+    end: Arc<watch::Sender<RunEndProgress>>,
     members: Vec<NodeReportSource>,
     ended: Arc<Mutex<Vec<Runner>>>,
 }
@@ -354,7 +354,7 @@ impl AsyncIoThread {
     pub(crate) fn start(tasks: &mut Vec<AsyncTask>, shared: &Arc<RunState>) -> io::Result<Self> {
         let runtime =
             with_standard_streams_open(|| Builder::new_current_thread().enable_all().build())?;
-        let end = Arc::new(watch::Sender::new(RunEnd::default()));
+        let end = Arc::new(watch::Sender::new(RunEndProgress::default()));
         let stop = Arc::clone(&end);
         let (give, given) = mpsc::channel();
         let ended = Arc::default();
@@ -362,7 +362,7 @@ impl AsyncIoThread {
         let done = Arc::clone(&ended);
         let thread = spawn_thread("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
-            shared.wait_for_start();
+            shared.wait_until_all_threads_started();
             run_tasks(runtime, tasks, &shared, &stop, &done);
         })?;
         let members = tasks
@@ -381,7 +381,7 @@ impl AsyncIoThread {
 
     /// Requests the end of the tasks. Ticks that have not ended shortly before `time` is over are
     /// dropped then, or earlier if the run has to stop for some time already. Does not wait.
-    pub(crate) fn begin_end(&self, time: &mut WaitTime) {
+    pub(crate) fn request_end(&self, time: &mut RunEndTimeLimit) {
         let deadline = Instant::now() + time.time_left();
         let drop_at = deadline.checked_sub(TICK_DROP_MARGIN).unwrap_or(deadline);
         let drop_at = time::Instant::from_std(drop_at);
@@ -394,15 +394,15 @@ impl AsyncIoThread {
 
     /// Waits until the tasks have ended, or until `time` is over. Returns the runners of the nodes.
     /// If a tick blocks the thread, runners are missing, and the reports of their nodes are
-    /// returned instead. [`Self::begin_end`] must have been called.
-    pub(crate) fn finish(self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
+    /// returned instead. [`Self::request_end`] must have been called.
+    pub(crate) fn finish(self, time: &mut RunEndTimeLimit) -> (Vec<Runner>, Vec<NodeReport>) {
         self.thread.join(time);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let runners = std::mem::take(&mut *ended);
         let has_ended = |member: &&NodeReportSource| {
             runners
                 .iter()
-                .any(|runner| runner.position() == member.position())
+                .any(|runner| runner.start_index() == member.start_index())
         };
         let rest = self.members.iter().filter(|member| !has_ended(member));
         let left_behind = rest.map(NodeReportSource::hanging_node_report).collect();
@@ -411,8 +411,11 @@ impl AsyncIoThread {
 }
 
 /// Waits until the run has to stop, and then limits the time for which ticks may wait. WHY: the
-/// thread that runs the scheduler may call [`AsyncIoThread::begin_end`] much later.
-async fn limit_waiting_ticks(shared: Arc<RunState>, end: Arc<watch::Sender<RunEnd>>) {
+/// thread that runs the scheduler may call [`AsyncIoThread::request_end`] much later.
+async fn limit_tick_waits_after_stop(
+    shared: Arc<RunState>,
+    end: Arc<watch::Sender<RunEndProgress>>,
+) {
     while !shared.is_stopping() {
         time::sleep(COMMAND_POLL_PERIOD).await;
     }
@@ -426,7 +429,7 @@ fn run_tasks(
     runtime: Runtime,
     tasks: Vec<AsyncTask>,
     shared: &Arc<RunState>,
-    end: &Arc<watch::Sender<RunEnd>>,
+    end: &Arc<watch::Sender<RunEndProgress>>,
     ended: &Arc<Mutex<Vec<Runner>>>,
 ) {
     let _marked = ThreadNodesGuard::register(tasks.iter().map(|task| &task.runner));
@@ -441,7 +444,10 @@ fn run_tasks(
         })
     };
     let running: Vec<_> = tasks.into_iter().map(start).collect();
-    local.spawn_local(limit_waiting_ticks(Arc::clone(shared), Arc::clone(end)));
+    local.spawn_local(limit_tick_waits_after_stop(
+        Arc::clone(shared),
+        Arc::clone(end),
+    ));
     local.block_on(&runtime, async {
         for task in running {
             // WHY ignored: a task that has panicked has no runner, and its node is left behind.

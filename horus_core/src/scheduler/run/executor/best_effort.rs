@@ -3,7 +3,7 @@
 
 use horus_shm::clock::Clock;
 
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 
 /// Runs a turn of each node (pending commands, and a tick if nothing forbids it), in order. The
 /// first turn begins at `begin_ns`, and each further turn begins when the previous one has ended,
@@ -16,17 +16,17 @@ pub(crate) fn run_turns(
     clock: &Clock,
     mut due_ns: u64,
     mut begin_ns: u64,
-) -> (u64, AfterTurn) {
-    let mut after = AfterTurn::Continue;
+) -> (u64, RunDecision) {
+    let mut decision = RunDecision::Continue;
     for runner in runners {
         let (end_ns, one) = runner.run_turn(clock, due_ns, begin_ns);
         (due_ns, begin_ns) = (due_ns.max(runner.busy_until_ns()), end_ns);
         match one {
-            AfterTurn::Continue => {}
+            RunDecision::Continue => {}
             // WHY the other nodes still run: a requested stop takes effect after a whole round.
-            AfterTurn::Stop => after = AfterTurn::Stop,
-            AfterTurn::Abort => return (end_ns, AfterTurn::Abort),
+            RunDecision::Stop => decision = RunDecision::Stop,
+            RunDecision::Abort => return (end_ns, RunDecision::Abort),
         }
     }
-    (begin_ns, after)
+    (begin_ns, decision)
 }

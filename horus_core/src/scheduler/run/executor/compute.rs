@@ -12,9 +12,9 @@ use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::{PoolCheck, RunState, SAFETY_POLL_PERIOD, ThreadPool};
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 
-use super::thread::{NodeReportSource, RunThread, WaitTime, spawn_thread};
+use super::thread::{NodeReportSource, RunEndTimeLimit, RunThread, spawn_thread};
 
 /// A compute node with its due times. WHY the runner is boxed: the queue moves its entries, and
 /// small values are cheap to move.
@@ -44,21 +44,21 @@ impl ComputeJob {
 
     /// Returns true if the node has commands that are not applied yet, or enters its safe state and
     /// was not asked for some time whether it has reached it.
-    fn needs_poll(&self, now_ns: u64) -> bool {
+    fn needs_command_poll(&self, now_ns: u64) -> bool {
         let next_ask_ns = self.polled_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
-        self.runner.commands().has_unapplied()
+        self.runner.commands().has_unapplied_command()
             || (self.runner.is_entering_safe_state() && now_ns >= next_ask_ns)
     }
 
     /// Returns the key by which the queue is sorted: the due time, then the node's order.
-    fn sort_key(&self) -> (u64, i32) {
+    fn due_ns_and_order(&self) -> (u64, i32) {
         (self.timeline.due_ns(), self.runner.plan().order)
     }
 }
 
 impl PartialEq for ComputeJob {
     fn eq(&self, other: &Self) -> bool {
-        self.sort_key() == other.sort_key()
+        self.due_ns_and_order() == other.due_ns_and_order()
     }
 }
 
@@ -72,14 +72,21 @@ impl PartialOrd for ComputeJob {
 
 impl Ord for ComputeJob {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.sort_key().cmp(&other.sort_key())
+        self.due_ns_and_order().cmp(&other.due_ns_and_order())
     }
 }
 
-/// Returns the number of threads for `nodes` compute nodes. It is `wanted` or, if that is `None`,
-/// one less than the number of CPUs, but at least 1 and at most `nodes`.
-pub(crate) fn compute_thread_count(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
-    wanted.unwrap_or(cores.saturating_sub(1)).max(1).min(nodes)
+/// Returns the number of threads for `node_count` compute nodes. It is `wanted_threads` or, if that
+/// is `None`, one less than the number of CPUs, but at least 1 and at most `node_count`.
+pub(crate) fn compute_thread_count(
+    wanted_threads: Option<usize>,
+    cpu_count: usize,
+    node_count: usize,
+) -> usize {
+    wanted_threads
+        .unwrap_or(cpu_count.saturating_sub(1))
+        .max(1)
+        .min(node_count)
 }
 
 /// The longest sleep, in nanoseconds, of a thread that waits for a due time. It is also the time
@@ -139,13 +146,13 @@ impl JobQueue {
 
     /// Returns true if another node is allowed to tick. If no thread was started during the run,
     /// this is so whenever a thread is free.
-    fn may_tick(&self) -> bool {
+    fn may_another_node_tick(&self) -> bool {
         let ticks = |one: &&RunningJob| one.is_turn && !one.hangs;
         self.running.iter().filter(ticks).count() < self.ticks_max
     }
 
     /// Marks the nodes that hang according to `check`. Returns true if this has marked a node.
-    fn mark_hanging(&mut self, check: &PoolCheck<'_>) -> bool {
+    fn mark_newly_hanging_jobs(&mut self, check: &PoolCheck<'_>) -> bool {
         let mut is_changed = false;
         for one in self.running.iter_mut().filter(|one| !one.hangs) {
             one.hangs = one.is_turn && (check.hangs)(one.member.metrics());
@@ -156,7 +163,7 @@ impl JobQueue {
 
     /// Returns true if none of the `threads` threads of the pool is free, and other nodes must not
     /// wait for that: too many of these threads hang, or a node has to be made safe.
-    fn lacks_thread(&self, threads: usize, check: &PoolCheck<'_>) -> bool {
+    fn needs_another_thread(&self, threads: usize, check: &PoolCheck<'_>) -> bool {
         if self.is_over || self.running.len() < threads {
             return false;
         }
@@ -182,7 +189,7 @@ impl SharedJobQueue {
             if now_ns >= queue.next_poll_ns {
                 queue = self.poll_commands(queue, clock, now_ns);
             }
-            let may_tick = queue.may_tick();
+            let may_tick = queue.may_another_node_tick();
             // WHY `u64::MAX`: a thread more than needed only applies commands, and lets the others
             // sleep until a due time.
             let due_ns = |job: &ComputeJob| {
@@ -230,10 +237,10 @@ impl SharedJobQueue {
         now_ns: u64,
     ) -> MutexGuard<'a, JobQueue> {
         let next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
-        let may_tick = queue.may_tick();
+        let may_tick = queue.may_another_node_tick();
         let is_meant = |Reverse(job): &Reverse<ComputeJob>| {
             let is_due_soon = may_tick && job.timeline.due_ns() <= next_poll_ns;
-            !is_due_soon && job.needs_poll(now_ns)
+            !is_due_soon && job.needs_command_poll(now_ns)
         };
         if !queue.jobs.iter().any(is_meant) {
             queue.next_poll_ns = next_poll_ns;
@@ -251,7 +258,7 @@ impl SharedJobQueue {
         drop(queue);
         job.runner.poll_commands(clock, now_ns);
         job.polled_ns = now_ns;
-        let is_applied = !job.runner.commands().has_unapplied();
+        let is_applied = !job.runner.commands().has_unapplied_command();
         let mut queue = self.put_back_job(job);
         if !is_applied {
             // WHY: a thread that holds the commands now must not keep this one busy.
@@ -288,33 +295,33 @@ impl SharedJobQueue {
     /// Takes nodes that are due and runs them, until the run has to stop. Then keeps them safe
     /// until they are shut down. Each thread of the pool calls this.
     fn run_thread(&self, clock: &mut Clock, shared: &RunState) {
-        shared.wait_for_start();
+        shared.wait_until_all_threads_started();
         while let Some((mut job, now_ns)) = self.take_due_job(clock, shared) {
             let marked = ThreadNodesGuard::register([&*job.runner]);
-            let (end_ns, after) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
+            let (end_ns, decision) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
             drop(marked);
-            shared.stop_run_if_turn_demands([&*job.runner], after);
+            shared.stop_run_if_decided([&*job.runner], decision);
             if let Some(rate) = job.runner.take_new_rate() {
                 job.timeline = job.timeline.at_rate(rate);
             }
             let passed = job.timeline.advance(end_ns);
-            if passed > 0 && after == AfterTurn::Continue {
+            if passed > 0 && decision == RunDecision::Continue {
                 job.runner.metrics().count_skipped_ticks(passed);
             }
             drop(self.put_back_job(job));
         }
-        self.keep_nodes_safe(clock, shared);
+        self.keep_nodes_safe_until_shutdown(clock, shared);
     }
 
     /// Keeps the nodes in the queue safe after their last ticks, until the thread that runs the
     /// scheduler shuts them down. Each thread of the pool calls this after its last tick.
-    fn keep_nodes_safe(&self, clock: &mut Clock, shared: &RunState) {
+    fn keep_nodes_safe_until_shutdown(&self, clock: &mut Clock, shared: &RunState) {
         // WHY: other threads may sleep until they are notified, and this one may meet a node whose
         // `enter_safe_state` does not return.
         self.changed.notify_all();
         loop {
             let begin_ns = clock.resync();
-            while let Some(mut job) = self.take_unsafe_job(begin_ns, shared.has_failed()) {
+            while let Some(mut job) = self.take_job_for_safety_poll(begin_ns, shared.has_failed()) {
                 shared.keep_node_safe(&mut job.runner, clock);
                 drop(self.put_back_job(job));
             }
@@ -326,7 +333,7 @@ impl SharedJobQueue {
 
     /// Takes a node that is not safe and was not polled at `now_ns` or later; `None` if there is
     /// none. Sets the time at which it was polled.
-    fn take_unsafe_job(&self, now_ns: u64, has_run_failed: bool) -> Option<ComputeJob> {
+    fn take_job_for_safety_poll(&self, now_ns: u64, has_run_failed: bool) -> Option<ComputeJob> {
         let mut queue = self.lock();
         let JobQueue { jobs, ended, .. } = &mut *queue;
         // WHY: the queue cannot give up a node in its middle without being sorted anew.
@@ -367,14 +374,14 @@ impl ThreadPool for SharedJobQueue {
         // WHY locked until the thread has started: the end of the run must find it in the list.
         let mut threads = self.lock_threads();
         let mut queue = self.lock();
-        let is_changed = queue.mark_hanging(check);
-        let lacks_thread = queue.lacks_thread(threads.len(), check);
+        let is_changed = queue.mark_newly_hanging_jobs(check);
+        let needs_another_thread = queue.needs_another_thread(threads.len(), check);
         drop(queue);
         if is_changed {
             // WHY: a thread that was started earlier may tick now.
             self.changed.notify_all();
         }
-        if lacks_thread {
+        if needs_another_thread {
             self.start_thread(&mut threads, shared)?;
         }
         Ok(())
@@ -437,7 +444,7 @@ impl ComputePool {
     /// Ends the threads, but waits for ticks that have begun only until `time` is over. Returns the
     /// runners of the nodes, and reports of those nodes whose ticks have not ended by then. The
     /// threads of the latter keep running.
-    pub(crate) fn finish(self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
+    pub(crate) fn finish(self, time: &mut RunEndTimeLimit) -> (Vec<Runner>, Vec<NodeReport>) {
         self.end_threads();
         let threads = std::mem::take(&mut *self.shared_queue.lock_threads());
         for thread in threads {
@@ -496,11 +503,19 @@ mod tests {
     fn a_node_that_is_safe_is_not_taken_after_a_stop() {
         let clock = Clock::simulated(0);
         let queue = queue_with_a_node(&clock);
-        assert!(queue.take_unsafe_job(1, false).is_none(), "a good end");
-        let mut job = queue.take_unsafe_job(2, true).expect("the run has failed");
+        assert!(
+            queue.take_job_for_safety_poll(1, false).is_none(),
+            "a good end"
+        );
+        let mut job = queue
+            .take_job_for_safety_poll(2, true)
+            .expect("the run has failed");
         job.runner.keep_safe_after_last_tick(true, &clock);
         drop(queue.put_back_job(job));
-        assert!(queue.take_unsafe_job(3, true).is_none(), "it is safe");
+        assert!(
+            queue.take_job_for_safety_poll(3, true).is_none(),
+            "it is safe"
+        );
         assert_eq!(queue.lock().ended.len(), 1);
     }
 

@@ -10,7 +10,7 @@ use horus_shm::internals::wait::LocalEventcount;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::run::commands::CommandListener;
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 use crate::topic::{Reason, WaitSet};
 
 /// The longest sleep of the thread of a node whose inputs have timeouts. The thread checks the
@@ -35,7 +35,7 @@ impl CommandListener for Arc<LocalEventcount> {
 
 /// Returns the time from `now_ns` to the end of a pause at `end_ns`, but at least
 /// [`BLOCKED_NODE_PAUSE`]. WHY: a node whose `init` fails again must not keep its thread busy.
-pub(super) fn pause_until(end_ns: u64, now_ns: u64) -> Duration {
+pub(super) fn pause_duration_until(end_ns: u64, now_ns: u64) -> Duration {
     Duration::from_nanos(end_ns.saturating_sub(now_ns)).max(BLOCKED_NODE_PAUSE)
 }
 
@@ -43,29 +43,29 @@ pub(super) fn pause_until(end_ns: u64, now_ns: u64) -> Duration {
 /// one of these topics could not map the memory of a publisher. Takes a lock for each topic, but
 /// only if messages wait.
 pub(super) fn has_unreadable_message(watches: &[Watch]) -> bool {
-    let misses_publisher = |watch: &Watch| watch.lane_watch().unmapped_lane().is_some();
-    watches.iter().any(Watch::has_message) && watches.iter().any(misses_publisher)
+    let has_unmapped_publisher = |watch: &Watch| watch.lane_watch().unmapped_lane().is_some();
+    watches.iter().any(Watch::has_message) && watches.iter().any(has_unmapped_publisher)
 }
 
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate. Returns when the
 /// run has to stop, or when the node was shut down. A topic that has lost its memory makes the node
 /// tick once more. If no subscriber of the node is left, the thread only applies commands.
 ///
-/// The thread sleeps until there are messages or `bell` is notified. `bell` is notified after each
-/// command, at the end of the run, and, if a wake was lost, by the supervisor.
+/// The thread sleeps until there are messages or `wake_event` is notified. `wake_event` is notified
+/// after each command, at the end of the run, and, if a wake was lost, by the supervisor.
 pub(crate) fn run_event_node(
     runner: &mut Runner,
     clock: &mut Clock,
     shared: &RunState,
-    (wake, bell): (&mut WaitSet, &LocalEventcount),
-) -> AfterTurn {
+    (wake, wake_event): (&mut WaitSet, &LocalEventcount),
+) -> RunDecision {
     let longest = if runner.plan().inputs.is_empty() {
         Duration::MAX
     } else {
         INPUT_CHECK_PERIOD
     };
     let commands = Arc::clone(runner.commands());
-    let is_rung = || commands.has_unapplied() || shared.is_stopping();
+    let must_end_wait = || commands.has_unapplied_command() || shared.is_stopping();
     let pause_ns = runner
         .plan()
         .at_most
@@ -74,7 +74,7 @@ pub(crate) fn run_event_node(
     let mut seen_ns = None;
     while !shared.is_stopping() && !runner.is_shut_down() {
         let longest = match runner.pause_end_ns() {
-            Some(end_ns) => longest.min(pause_until(end_ns, clock.now_ns())),
+            Some(end_ns) => longest.min(pause_duration_until(end_ns, clock.now_ns())),
             None => longest,
         };
         let longest = if runner.is_entering_safe_state() {
@@ -82,21 +82,21 @@ pub(crate) fn run_event_node(
         } else {
             longest
         };
-        let Ok(ready) = wake.wait_without_polling(longest, (bell, &is_rung)) else {
-            return AfterTurn::Continue;
+        let Ok(ready) = wake.wait_without_polling(longest, (wake_event, &must_end_wait)) else {
+            return RunDecision::Continue;
         };
         if shared.is_stopping() {
             break;
         }
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
-        let after = if runner.is_blocked(clock, now_ns) {
+        let decision = if runner.poll_commands_and_is_blocked(clock, now_ns) {
             // The deadline counts from when the node is allowed to tick again.
             seen_ns = None;
             if has_message {
                 shared.wait_for_stop(BLOCKED_NODE_PAUSE);
             }
-            AfterTurn::Continue
+            RunDecision::Continue
         } else if !has_message {
             runner.check_idle_inputs(clock, now_ns)
         } else {
@@ -108,21 +108,21 @@ pub(crate) fn run_event_node(
                 continue;
             }
             let ticks = runner.tick_count();
-            let (_, after) = runner.run_turn(clock, due_ns, now_ns);
+            let (_, decision) = runner.run_turn(clock, due_ns, now_ns);
             // WHY after a tick: it has shown the error to the node.
             if runner.tick_count() != ticks {
                 wake.remove_lost_topics();
             }
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
             let is_in_vain = runner.tick_count() == ticks || has_unreadable_message(wake.watches());
-            if after == AfterTurn::Continue && is_in_vain {
+            if decision == RunDecision::Continue && is_in_vain {
                 shared.wait_for_stop(BLOCKED_NODE_PAUSE);
             }
-            after
+            decision
         };
-        if after != AfterTurn::Continue {
-            return after;
+        if decision != RunDecision::Continue {
+            return decision;
         }
     }
-    AfterTurn::Continue
+    RunDecision::Continue
 }

@@ -101,11 +101,11 @@ impl GroupNode {
 
     /// Allows the calling thread, and no other, to run the actors also while it waits for an answer
     /// from one of them.
-    fn allow_runs_while_waiting(&self, turns: &mut InlineActorRuns, clock: &Clock) {
+    fn allow_actor_runs_while_waiting(&self, inline_runs: &mut InlineActorRuns, clock: &Clock) {
         let thread = local::thread_number();
-        if turns.thread != thread {
-            turns.thread = thread;
-            turns.worker = Some(WorkerContext::without_mail_wait(clock));
+        if inline_runs.thread != thread {
+            inline_runs.thread = thread;
+            inline_runs.worker = Some(WorkerContext::without_mail_wait(clock));
         }
         local::add_threadless_group(&self.group, || {
             let (group, turns) = (Arc::clone(&self.group), Arc::clone(&self.turns));
@@ -117,9 +117,9 @@ impl GroupNode {
         });
     }
 
-    /// Reverts [`Self::allow_runs_while_waiting`]: afterwards, no thread runs the actors while it
-    /// waits for an answer. Returns the error of an actor that no tick has returned.
-    fn forbid_runs_while_waiting(&self) -> Option<NodeError> {
+    /// Reverts [`Self::allow_actor_runs_while_waiting`]: afterwards, no thread runs the actors
+    /// while it waits for an answer. Returns the error of an actor that no tick has returned.
+    fn forbid_actor_runs_while_waiting(&self) -> Option<NodeError> {
         local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.
         let mut turns = try_lock(&self.turns)?;
@@ -141,7 +141,7 @@ impl Node for GroupNode {
             return Ok(());
         };
         if self.group.threads() == 0 && context.clock.source() != ClockSource::Simulated {
-            self.allow_runs_while_waiting(&mut turns, context.clock);
+            self.allow_actor_runs_while_waiting(&mut turns, context.clock);
         }
         if let Some(error) = turns.error.take() {
             return Err(error);
@@ -155,7 +155,7 @@ impl Node for GroupNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        let error = self.forbid_runs_while_waiting();
+        let error = self.forbid_actor_runs_while_waiting();
         self.group.end();
         self.group.publish_counts();
         error.map_or(Ok(()), Err)
@@ -195,7 +195,7 @@ impl Node for GroupNode {
 impl Drop for GroupNode {
     fn drop(&mut self) {
         // WHY again: without a run, nobody has shut the node down.
-        drop(self.forbid_runs_while_waiting());
+        drop(self.forbid_actor_runs_while_waiting());
         self.group.end();
     }
 }

@@ -9,7 +9,7 @@ use horus_shm::rt::{self, CpuAwakeRequest};
 use crate::scheduler::api::plan::{NodeClass, NodePlan};
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 
 use super::best_effort::run_turns;
 use super::spin::SpinTime;
@@ -24,19 +24,19 @@ pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>
     if plan.stays_awake {
         let kept = CpuAwakeRequest::new().map(|kept| awake = Some(kept));
         let what = "CPUs that stay awake (/dev/cpu_dma_latency)";
-        push_if_refused(&mut refused, what.to_owned(), kept);
+        push_refused_setting(&mut refused, what.to_owned(), kept);
     }
     // WHY not a group of actors: each of its threads has a CPU of its own.
     let core = plan.core.filter(|_| plan.class != NodeClass::Actors);
-    refused.append(&mut pin_and_prioritise(core, plan.priority));
+    refused.append(&mut pin_and_prioritise_thread(core, plan.priority));
     (awake, refused)
 }
 
 /// Pins the calling thread to the CPU `core`, and sets its SCHED_FIFO priority; `None` changes
 /// nothing. Returns the settings that the system refused, each with the reason.
-pub(crate) fn pin_and_prioritise(core: Option<usize>, priority: Option<u8>) -> Vec<String> {
+pub(crate) fn pin_and_prioritise_thread(core: Option<usize>, priority: Option<u8>) -> Vec<String> {
     let mut refused = Vec::new();
-    let mut note = |what, outcome| push_if_refused(&mut refused, what, outcome);
+    let mut note = |what, outcome| push_refused_setting(&mut refused, what, outcome);
     if let Some(core) = core {
         note(format!("core {core}"), rt::pin_thread_to(core));
     }
@@ -51,9 +51,9 @@ pub(crate) fn pin_and_prioritise(core: Option<usize>, priority: Option<u8>) -> V
     refused
 }
 
-fn push_if_refused(refused: &mut Vec<String>, what: String, outcome: io::Result<()>) {
+fn push_refused_setting(refused: &mut Vec<String>, setting: String, outcome: io::Result<()>) {
     if let Err(error) = outcome {
-        refused.push(format!("{what}: {error}"));
+        refused.push(format!("{setting}: {error}"));
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn run_real_time_nodes(
     shared: &RunState,
     mut timeline: Timeline,
     mut spin: SpinTime,
-) -> AfterTurn {
+) -> RunDecision {
     let mut slept_until_ns = None;
     while !shared.is_stopping() {
         let due_ns = timeline.due_ns();
@@ -82,7 +82,7 @@ pub(crate) fn run_real_time_nodes(
         {
             spin.record_sleep_end(now_ns, now_ns - wanted_ns);
         }
-        let wake_ns = spin.wake_ns(now_ns, due_ns);
+        let wake_ns = spin.sleep_until_ns(now_ns, due_ns);
         if now_ns < wake_ns {
             let until_ns = wake_ns.min(now_ns.saturating_add(COMMAND_POLL_PERIOD_NS));
             // WHY commands are applied before a sleep, too: the next tick may be far away, and an
@@ -108,9 +108,9 @@ pub(crate) fn run_real_time_nodes(
             std::hint::spin_loop();
             begin_ns = clock.now_ns();
         }
-        let (end_ns, after) = run_turns(runners, clock, due_ns, begin_ns);
-        if after != AfterTurn::Continue || runners.iter().all(Runner::is_shut_down) {
-            return after;
+        let (end_ns, decision) = run_turns(runners, clock, due_ns, begin_ns);
+        if decision != RunDecision::Continue || runners.iter().all(Runner::is_shut_down) {
+            return decision;
         }
         if let Some(rate) = runners.iter_mut().find_map(Runner::take_new_rate) {
             timeline = timeline.at_rate(rate);
@@ -121,7 +121,7 @@ pub(crate) fn run_real_time_nodes(
             count_skipped_ticks(runners, passed);
         }
     }
-    AfterTurn::Continue
+    RunDecision::Continue
 }
 
 fn count_skipped_ticks(runners: &[Runner], ticks: u64) {

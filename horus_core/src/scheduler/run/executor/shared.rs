@@ -17,18 +17,18 @@ use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::run::commands::CommandListener;
 use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 use crate::topic::WaitSet;
 
 use super::event::{
     BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, SAFE_STATE_CHECK_PERIOD, has_unreadable_message,
-    pause_until,
+    pause_duration_until,
 };
-use super::thread::{NodeReportSource, WaitTime};
+use super::thread::{NodeReportSource, RunEndTimeLimit};
 use super::topic_wait_threads::{TopicWaitThreads, WakingTopic};
 
 /// A node that will run on the threads of a group of actors, but does not run yet.
-pub(crate) struct PendingSharedNode {
+pub(crate) struct PendingGroupThreadNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     pub(crate) group: Arc<ActorGroup>,
@@ -41,12 +41,12 @@ type RunnerSlot = Arc<Mutex<Option<Runner>>>;
 /// The nodes that run on the threads of groups of actors, and the threads that wait for these
 /// nodes' topics.
 #[derive(Debug, Default)]
-pub(crate) struct SharedNodes {
+pub(crate) struct NodesOnGroupThreads {
     nodes: Vec<(RunnerSlot, NodeReportSource)>,
     wait_threads: Vec<TopicWaitThreads>,
 }
 
-impl SharedNodes {
+impl NodesOnGroupThreads {
     /// Spawns an actor for each node, and starts the threads that wait for the topics of these
     /// nodes.
     ///
@@ -56,7 +56,7 @@ impl SharedNodes {
     /// needed, and the system error.
     pub(crate) fn start(
         &mut self,
-        nodes: Vec<PendingSharedNode>,
+        nodes: Vec<PendingGroupThreadNode>,
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> Result<(), (String, io::Error)> {
@@ -81,11 +81,11 @@ impl SharedNodes {
     /// Spawns an actor that runs the node. Returns the topics whose messages wake this actor.
     fn spawn_node_actor(
         &mut self,
-        node: PendingSharedNode,
+        node: PendingGroupThreadNode,
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> Vec<WakingTopic> {
-        let PendingSharedNode {
+        let PendingGroupThreadNode {
             runner,
             wake,
             group,
@@ -122,7 +122,7 @@ impl SharedNodes {
     /// Waits until the threads that wait for topics have ended, or until `time` is over. Returns
     /// the runners of the nodes, and reports of those nodes whose ticks have not ended. Before this
     /// call, the caller has to end the threads of the groups.
-    pub(crate) fn end(&mut self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
+    pub(crate) fn end(&mut self, time: &mut RunEndTimeLimit) -> (Vec<Runner>, Vec<NodeReport>) {
         for wait_threads in self.wait_threads.drain(..) {
             wait_threads.end(time);
         }
@@ -205,7 +205,7 @@ impl NodeActor {
     }
 
     /// Applies commands to the node, or, after its last tick, only what keeps it safe.
-    fn poll_safe_state(&self, runner: &mut Runner) {
+    fn apply_commands_or_keep_safe(&self, runner: &mut Runner) {
         if self.shared.is_stopping() {
             self.shared.keep_node_safe(runner, &self.clock);
         } else {
@@ -217,27 +217,27 @@ impl NodeActor {
         self.watches.iter().any(Watch::has_message)
     }
 
-    /// Makes sure that a timer wakes the actor at `at_ns` or earlier.
-    fn schedule_wake(&mut self, now_ns: u64, at_ns: u64, context: &mut Context<'_, Self>) {
+    /// Makes sure that a timer wakes the actor at `wake_at_ns` or earlier.
+    fn schedule_wake(&mut self, now_ns: u64, wake_at_ns: u64, context: &mut Context<'_, Self>) {
         // WHY: each message may come here, and one timer suffices.
-        if self.timer_ns <= now_ns || at_ns < self.timer_ns {
-            self.timer_ns = at_ns;
-            let delay = Duration::from_nanos(at_ns.saturating_sub(now_ns));
+        if self.timer_ns <= now_ns || wake_at_ns < self.timer_ns {
+            self.timer_ns = wake_at_ns;
+            let delay = Duration::from_nanos(wake_at_ns.saturating_sub(now_ns));
             context.tell_after(delay, ());
         }
     }
 
     /// Lets the node tick, if messages wait and nothing forbids a tick. Returns what the scheduler
     /// has to do next.
-    fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
+    fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> RunDecision {
         self.watches.iter_mut().for_each(Watch::follow_consumer);
         let now_ns = self.clock.resync();
         let pause_ns = now_ns.saturating_add(saturating_nanos(BLOCKED_NODE_PAUSE));
         let has_message = self.has_message();
-        if runner.is_blocked(&self.clock, now_ns) {
+        if runner.poll_commands_and_is_blocked(&self.clock, now_ns) {
             // The deadline counts from when the node is allowed to tick again.
             self.seen_ns = None;
-            return AfterTurn::Continue;
+            return RunDecision::Continue;
         }
         if !has_message {
             return runner.check_idle_inputs(&self.clock, now_ns);
@@ -245,14 +245,14 @@ impl NodeActor {
         let due_ns = self.not_before_ns.max(*self.seen_ns.get_or_insert(now_ns));
         if now_ns < due_ns {
             self.schedule_wake(now_ns, due_ns, context);
-            return AfterTurn::Continue;
+            return RunDecision::Continue;
         }
         let marked = runner
             .plan()
-            .is_watched()
+            .has_tick_limit()
             .then(|| ThreadNodesGuard::register([&*runner]));
         let ticks = runner.tick_count();
-        let (_, after) = runner.run_turn(&self.clock, due_ns, now_ns);
+        let (_, decision) = runner.run_turn(&self.clock, due_ns, now_ns);
         drop(marked);
         // WHY after a tick: it has shown the error to the node.
         if runner.tick_count() != ticks {
@@ -265,7 +265,7 @@ impl NodeActor {
             // WHY ignored: the actor is not ended, and keeps one wake.
             let _ = context.address().tell(());
         }
-        after
+        decision
     }
 }
 
@@ -289,11 +289,12 @@ impl Actor for NodeActor {
             return Ok(());
         };
         if !self.shared.is_stopping() {
-            let after = self.run_turn(runner, context);
+            let decision = self.run_turn(runner, context);
             // WHY not if a command forbids ticks: the command that ends this wakes the actor.
             if let Some(end_ns) = runner.pause_end_ns() {
                 let now_ns = self.clock.now_ns();
-                let wake_ns = now_ns.saturating_add(saturating_nanos(pause_until(end_ns, now_ns)));
+                let wake_ns =
+                    now_ns.saturating_add(saturating_nanos(pause_duration_until(end_ns, now_ns)));
                 self.schedule_wake(now_ns, wake_ns, context);
             }
             if runner.is_entering_safe_state() {
@@ -301,7 +302,7 @@ impl Actor for NodeActor {
                 let ask_ns = now_ns.saturating_add(saturating_nanos(SAFE_STATE_CHECK_PERIOD));
                 self.schedule_wake(now_ns, ask_ns, context);
             }
-            self.shared.stop_run_if_turn_demands([&*runner], after);
+            self.shared.stop_run_if_decided([&*runner], decision);
         }
         Ok(())
     }
@@ -321,7 +322,7 @@ impl Actor for NodeActor {
 
     fn enter_safe_state(&mut self) {
         if let Some(runner) = lock_runner(&self.slot).as_mut() {
-            self.poll_safe_state(runner);
+            self.apply_commands_or_keep_safe(runner);
         }
     }
 
@@ -329,7 +330,7 @@ impl Actor for NodeActor {
     /// the emergency stop may reach the node later than its group, and others come during it.
     fn is_safe_state(&self) -> bool {
         lock_runner(&self.slot).as_mut().is_none_or(|runner| {
-            self.poll_safe_state(runner);
+            self.apply_commands_or_keep_safe(runner);
             runner.is_safe_in_emergency()
         })
     }

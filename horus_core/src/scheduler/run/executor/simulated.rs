@@ -12,7 +12,7 @@ use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 use crate::topic::WaitSet;
 
 use super::actor_turns;
@@ -24,7 +24,7 @@ const ROUNDS_PER_INSTANT_MAX: u32 = 1024;
 
 /// The time, in nanoseconds, by which the simulated time advances if messages are left after so
 /// many rounds, and nothing else is due earlier.
-const LEFT_MESSAGES_DELAY_NS: u64 = 1_000_000;
+const TIME_STEP_WITH_MESSAGES_LEFT_NS: u64 = 1_000_000;
 
 /// A node in a simulated run, together with the things that make it run: due times, topics, or the
 /// messages of its actors.
@@ -68,38 +68,43 @@ impl SimulatedNode {
     }
 
     /// Runs the node at `now_ns` if it is due or has messages. Returns true if the node was run.
-    /// Sets `after` to what the scheduler has to do next.
-    fn run_turn(&mut self, clock: &Clock, now_ns: u64, after: &mut AfterTurn) -> bool {
+    /// Sets `decision` to what the scheduler has to do next.
+    fn run_turn(&mut self, clock: &Clock, now_ns: u64, decision: &mut RunDecision) -> bool {
         let is_due = match &self.timeline {
             Some(timeline) => {
                 timeline.due_ns() == now_ns && !std::mem::replace(&mut self.was_due, true)
             }
             None if self.actors.is_some() => self.has_actors_to_run(clock, now_ns),
             None => {
-                let is_blocked = self.runner.is_blocked(clock, now_ns);
-                if !is_blocked && !self.is_woken() && self.runner.pause_end_ns().is_some() {
+                let is_blocked = self.runner.poll_commands_and_is_blocked(clock, now_ns);
+                if !is_blocked && !self.has_waking_message() && self.runner.pause_end_ns().is_some()
+                {
                     // Ends the pause of a node whose topics are silent.
-                    *after = most_urgent(*after, self.runner.check_idle_inputs(clock, now_ns));
+                    *decision = more_urgent_decision(
+                        *decision,
+                        self.runner.check_idle_inputs(clock, now_ns),
+                    );
                     return true;
                 }
-                !is_blocked && now_ns >= self.not_before_ns && self.is_woken()
+                !is_blocked && now_ns >= self.not_before_ns && self.has_waking_message()
             }
         };
         if is_due {
             self.not_before_ns = now_ns.saturating_add(self.pause_ns);
-            *after = most_urgent(*after, self.runner.run_turn(clock, now_ns, now_ns).1);
+            *decision =
+                more_urgent_decision(*decision, self.runner.run_turn(clock, now_ns, now_ns).1);
         }
         is_due
     }
 
     /// Returns true if topics of the node have messages for it.
-    fn is_woken(&mut self) -> bool {
+    fn has_waking_message(&mut self) -> bool {
         let ready = self.wake.wait(Duration::ZERO);
         ready.is_ok_and(|ready| !ready.is_empty())
     }
 
     /// Sets the next due time, after all nodes that were due at `now_ns` have run.
-    fn advance(&mut self, now_ns: u64) {
+    fn advance_timeline(&mut self, now_ns: u64) {
         if std::mem::take(&mut self.was_due)
             && let Some(timeline) = &mut self.timeline
         {
@@ -134,7 +139,7 @@ impl SimulatedNode {
         if let Some(timeline) = &self.timeline {
             return Some(timeline.due_ns());
         }
-        let left_ns = now_ns.saturating_add(LEFT_MESSAGES_DELAY_NS);
+        let left_ns = now_ns.saturating_add(TIME_STEP_WITH_MESSAGES_LEFT_NS);
         if let Some(actors) = &self.actors {
             if actors.is_paused() {
                 return None;
@@ -156,7 +161,8 @@ impl SimulatedNode {
             return Some(self.not_before_ns);
         }
         // WHY not if a command forbids ticks: only another node can end that.
-        (!self.runner.is_blocked(clock, now_ns) && self.is_woken()).then_some(left_ns)
+        (!self.runner.poll_commands_and_is_blocked(clock, now_ns) && self.has_waking_message())
+            .then_some(left_ns)
     }
 }
 
@@ -194,12 +200,12 @@ pub(crate) fn run_simulation(
     end_ns: u64,
     timestamps: &SimulatedTimestamps,
     shared: &RunState,
-) -> AfterTurn {
+) -> RunDecision {
     let mut clock = Clock::simulated(0);
-    let mut after = AfterTurn::Continue;
+    let mut decision = RunDecision::Continue;
     // WHY always at 0: messages may wait there.
     let mut next_ns = Some(0);
-    while after == AfterTurn::Continue && !shared.is_stopping() {
+    while decision == RunDecision::Continue && !shared.is_stopping() {
         let Some(now_ns) = next_ns.filter(|now_ns| *now_ns < end_ns) else {
             break;
         };
@@ -209,35 +215,37 @@ pub(crate) fn run_simulation(
         }
         timestamps.set(now_ns);
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
-            let has_run = run_round(nodes, &clock, now_ns, &mut after);
-            if !has_run || after != AfterTurn::Continue || shared.is_stopping() {
+            let has_run = run_due_nodes_once(nodes, &clock, now_ns, &mut decision);
+            if !has_run || decision != RunDecision::Continue || shared.is_stopping() {
                 break;
             }
         }
         apply_new_rates(nodes);
-        nodes.iter_mut().for_each(|node| node.advance(now_ns));
+        nodes
+            .iter_mut()
+            .for_each(|node| node.advance_timeline(now_ns));
         let due = nodes.iter_mut();
         next_ns = due
             .filter_map(|node| node.next_due_ns(&clock, now_ns))
             .min();
     }
-    after
+    decision
 }
 
 /// Runs once each node that is due or has messages. Behaves like the thread that runs a scheduler:
 /// if a node requests a stop, the other nodes still run in this round; if a node ends the run by a
-/// failure, they do not. Returns true if a node was run. Sets `after` to what the scheduler has to
-/// do next.
-fn run_round(
+/// failure, they do not. Returns true if a node was run. Sets `decision` to what the scheduler has
+/// to do next.
+fn run_due_nodes_once(
     nodes: &mut [SimulatedNode],
     clock: &Clock,
     now_ns: u64,
-    after: &mut AfterTurn,
+    decision: &mut RunDecision,
 ) -> bool {
     let mut has_run = false;
     for node in nodes {
-        has_run |= node.run_turn(clock, now_ns, after);
-        if *after == AfterTurn::Abort {
+        has_run |= node.run_turn(clock, now_ns, decision);
+        if *decision == RunDecision::Abort {
             break;
         }
     }
@@ -261,10 +269,10 @@ fn apply_new_rates(nodes: &mut [SimulatedNode]) {
     }
 }
 
-const fn most_urgent(one: AfterTurn, other: AfterTurn) -> AfterTurn {
-    match (one, other) {
-        (AfterTurn::Abort, _) | (_, AfterTurn::Abort) => AfterTurn::Abort,
-        (AfterTurn::Stop, _) | (_, AfterTurn::Stop) => AfterTurn::Stop,
-        _ => AfterTurn::Continue,
+const fn more_urgent_decision(first: RunDecision, second: RunDecision) -> RunDecision {
+    match (first, second) {
+        (RunDecision::Abort, _) | (_, RunDecision::Abort) => RunDecision::Abort,
+        (RunDecision::Stop, _) | (_, RunDecision::Stop) => RunDecision::Stop,
+        _ => RunDecision::Continue,
     }
 }

@@ -15,14 +15,14 @@ use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::scheduler::run::runner::{RunDecision, Runner};
 
 use super::real_time;
 
 /// The time between two checks whether a thread has ended.
-const END_CHECK_PERIOD: Duration = Duration::from_micros(200);
-/// The largest part of the time between two calls of [`WaitTime::left`] that counts.
-const COUNTED_TIME_MAX: Duration = Duration::from_millis(50);
+const THREAD_END_CHECK_PERIOD: Duration = Duration::from_micros(200);
+/// The largest part of the time between two calls of [`RunEndTimeLimit::time_left`] that counts.
+const COUNTED_TIME_PER_CHECK_MAX: Duration = Duration::from_millis(50);
 
 /// A thread that runs one node, or the nodes of one chain.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl NodeThread {
     pub(crate) fn start(
         runners: Vec<Runner>,
         (shared, clock): (&Arc<RunState>, &Clock),
-        run: impl FnOnce(&mut [Runner], &RunState) -> AfterTurn + Send + 'static,
+        run: impl FnOnce(&mut [Runner], &RunState) -> RunDecision + Send + 'static,
     ) -> Result<Self, (io::Error, Vec<Runner>)> {
         let members = runners.iter().map(NodeReportSource::from_runner).collect();
         let plan = runners[0].plan();
@@ -68,11 +68,11 @@ impl NodeThread {
                 .iter_mut()
                 .for_each(|runner| runner.record_refused_settings(refused.clone()));
             // WHY the wait: if another thread cannot be started, no node may have ticked.
-            shared.wait_for_start();
-            let after = run(&mut runners, &shared);
-            shared.stop_run_if_turn_demands(&runners, after);
+            shared.wait_until_all_threads_started();
+            let decision = run(&mut runners, &shared);
+            shared.stop_run_if_decided(&runners, decision);
             drop(awake);
-            shared.keep_nodes_safe(&mut runners, &clock);
+            shared.keep_nodes_safe_until_shutdown(&mut runners, &clock);
             runners
         });
         match thread {
@@ -84,7 +84,7 @@ impl NodeThread {
     /// Waits until the thread has ended, and returns the runners of its nodes. If a tick has not
     /// ended when `time` is over, leaves the thread running and returns reports of the nodes
     /// instead.
-    pub(crate) fn end(self, time: &mut WaitTime) -> Result<Vec<Runner>, Vec<NodeReport>> {
+    pub(crate) fn end(self, time: &mut RunEndTimeLimit) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
         thread.join(time).ok_or_else(|| {
             members
@@ -101,7 +101,7 @@ impl NodeReportSource {
         let metrics = Arc::clone(runner.metrics());
         Self {
             name: plan.name.clone(),
-            position: runner.position(),
+            position: runner.start_index(),
             class: plan.class,
             metrics,
         }
@@ -114,7 +114,7 @@ impl NodeReportSource {
 
     /// Returns the node's position in the order in which the nodes were started.
     #[cfg(feature = "async-io")]
-    pub(crate) const fn position(&self) -> usize {
+    pub(crate) const fn start_index(&self) -> usize {
         self.position
     }
 
@@ -176,15 +176,15 @@ impl<R> RunThread<R> {
     ///
     /// If the destructor of a thread-local value of the thread blocks until `time` is over, returns
     /// the result nevertheless.
-    pub(crate) fn join(self, time: &mut WaitTime) -> Option<R> {
+    pub(crate) fn join(self, time: &mut RunEndTimeLimit) -> Option<R> {
         let Self { thread, result } = self;
         while !thread.is_finished() {
-            if !time.wait_for_next_check() {
+            if !time.try_sleep_until_next_check() {
                 return None;
             }
         }
         // WHY ignored: a thread whose destructors block has returned its result.
-        let _ = join_while(thread, || time.wait_for_next_check());
+        let _ = join_while(thread, || time.try_sleep_until_next_check());
         lock(&result).take()
     }
 }
@@ -198,14 +198,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// that.
 /// Nor does the time end while threads bring nodes into their safe state after their last ticks.
 #[derive(Debug)]
-pub(crate) struct WaitTime {
+pub(crate) struct RunEndTimeLimit {
     left: Duration,
     checked: Instant,
     /// The run, whose threads may bring nodes into their safe state.
     shared: Arc<RunState>,
 }
 
-impl WaitTime {
+impl RunEndTimeLimit {
     pub(crate) fn new(time: Duration, shared: &Arc<RunState>) -> Self {
         Self {
             left: time,
@@ -214,31 +214,33 @@ impl WaitTime {
         }
     }
 
-    /// Returns the time that is left. Of the time since the last call, at most [`COUNTED_TIME_MAX`]
-    /// counts.
+    /// Returns the time that is left. Of the time since the last call, at most
+    /// [`COUNTED_TIME_PER_CHECK_MAX`] counts.
     pub(crate) fn time_left(&mut self) -> Duration {
-        self.advance_to(Instant::now())
+        self.count_time_until(Instant::now())
     }
 
-    fn advance_to(&mut self, now: Instant) -> Duration {
+    fn count_time_until(&mut self, now: Instant) -> Duration {
         let passed = now.saturating_duration_since(self.checked);
         self.checked = now;
-        self.left = self.left.saturating_sub(passed.min(COUNTED_TIME_MAX));
+        self.left = self
+            .left
+            .saturating_sub(passed.min(COUNTED_TIME_PER_CHECK_MAX));
         self.left
     }
 
     /// Sleeps until the next check whether a thread has ended. Returns false, without a sleep, if
     /// the time is over and no thread brings nodes into their safe state.
-    fn wait_for_next_check(&mut self) -> bool {
+    fn try_sleep_until_next_check(&mut self) -> bool {
         let has_time = !self.time_left().is_zero() || self.shared.is_entering_last_safe_states();
         if has_time {
-            thread::sleep(END_CHECK_PERIOD);
+            thread::sleep(THREAD_END_CHECK_PERIOD);
         }
         has_time
     }
 
     /// Makes the time that is left at least as long as `time`.
-    pub(crate) fn extend_to(&mut self, time: Duration) {
+    pub(crate) fn extend_time_left_to(&mut self, time: Duration) {
         self.left = self.time_left().max(time);
     }
 }
@@ -249,17 +251,17 @@ mod tests {
 
     #[test]
     fn the_time_in_which_the_process_was_stopped_does_not_count() {
-        let mut time = WaitTime::new(Duration::from_millis(200), &Arc::default());
+        let mut time = RunEndTimeLimit::new(Duration::from_millis(200), &Arc::default());
         let mut now = time.checked;
         let mut left_after = |passed_ms| {
             now += Duration::from_millis(passed_ms);
-            time.advance_to(now).as_millis()
+            time.count_time_until(now).as_millis()
         };
         assert_eq!(left_after(10), 190);
         assert_eq!(left_after(60_000), 140, "it was stopped");
         assert_eq!(left_after(40), 100);
         assert_eq!([left_after(50), left_after(50), left_after(1)], [50, 0, 0]);
-        time.extend_to(Duration::from_millis(150));
+        time.extend_time_left_to(Duration::from_millis(150));
         assert!(time.time_left() <= Duration::from_millis(150));
     }
 }

@@ -10,7 +10,7 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount};
 use crate::actor::Address;
 use crate::scheduler::run::run_state::RunState;
 
-use super::thread::{RunThread, WaitTime, spawn_thread};
+use super::thread::{RunEndTimeLimit, RunThread, spawn_thread};
 
 /// Largest number of topics for which one sleeping thread can wait. It is one less than the number
 /// of events for which a thread can wait, because the thread also waits for the end of the run.
@@ -25,7 +25,7 @@ const WAIT_THREADS_MAX: usize = 8;
 /// these topics.
 #[derive(Debug)]
 pub(crate) struct TopicWaitThreads {
-    bell: Arc<LocalEventcount>,
+    wake_event: Arc<LocalEventcount>,
     threads: Vec<RunThread<()>>,
 }
 
@@ -66,7 +66,7 @@ impl TopicWaitThreads {
         shared: &Arc<RunState>,
     ) -> Result<Self, (io::Error, Self)> {
         let mut started = Self {
-            bell: Arc::new(LocalEventcount::with_fences()),
+            wake_event: Arc::new(LocalEventcount::with_fences()),
             threads: Vec::new(),
         };
         let mut topics = topics.into_iter();
@@ -77,10 +77,10 @@ impl TopicWaitThreads {
                 TOPICS_PER_THREAD_MAX
             };
             let mut waiter = TopicWaiter::new(topics.by_ref().take(count));
-            let (bell, shared) = (Arc::clone(&started.bell), Arc::clone(shared));
+            let (wake_event, shared) = (Arc::clone(&started.wake_event), Arc::clone(shared));
             let run = move || {
-                shared.wait_for_start();
-                waiter.run(&bell, &shared);
+                shared.wait_until_all_threads_started();
+                waiter.run(&wake_event, &shared);
             };
             match spawn_thread(&format!("{group} topics {number}"), run) {
                 Ok(thread) => started.threads.push(thread),
@@ -92,11 +92,11 @@ impl TopicWaitThreads {
 
     /// Wakes the threads that wait for topics, so that they see that the run stops.
     pub(crate) fn wake(&self) {
-        self.bell.notify();
+        self.wake_event.notify();
     }
 
     /// Waits until the threads that wait for topics have ended, or until `time` is over.
-    pub(crate) fn end(self, time: &mut WaitTime) {
+    pub(crate) fn end(self, time: &mut RunEndTimeLimit) {
         for thread in self.threads {
             // WHY ignored: the threads run no code of users.
             let _ = thread.join(time);
@@ -120,15 +120,15 @@ impl TopicWaiter {
         Self { watches, actors }
     }
 
-    fn run(&mut self, bell: &LocalEventcount, shared: &RunState) {
+    fn run(&mut self, wake_event: &LocalEventcount, shared: &RunState) {
         while !shared.is_stopping() {
             self.watches.iter_mut().for_each(Watch::follow_consumer);
             let Self { watches, actors } = self;
-            Watch::sleep_without_polling(bell, watches, || {
-                wake_actors(watches, actors);
+            Watch::sleep_without_polling(wake_event, watches, || {
+                wake_actors_with_messages(watches, actors);
                 shared.is_stopping().then_some(())
             });
-            wake_actors(watches, actors);
+            wake_actors_with_messages(watches, actors);
         }
     }
 }
@@ -139,7 +139,7 @@ impl TopicWaiter {
 /// after the last message is enough. If an actor may not run and its messages stay in the topic,
 /// this thread can still sleep. Nor does an actor have to notify this thread when the actor goes to
 /// sleep.
-fn wake_actors(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
+fn wake_actors_with_messages(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
     for (watch, (actor, last_arrivals)) in watches.iter().zip(actors) {
         let arrivals = watch.publication_count();
         if arrivals != *last_arrivals {

@@ -5,15 +5,15 @@ use horus_shm::clock::Clock;
 
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::UserCall;
-use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::event_limit::{EventLimit, with_left_out};
+use crate::scheduler::remote::recorder::EventRecorder;
+use crate::scheduler::run::event_limit::{EventRateLimiter, text_with_left_out_count};
 
 /// The recorder of a node's events, and the node's last error.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     node: String,
-    recorder: Option<Recorder>,
-    limit: EventLimit,
+    recorder: Option<EventRecorder>,
+    limit: EventRateLimiter,
     /// The text of the node's last error; empty before the first one. Its capacity is large enough
     /// for the errors that may occur in every tick.
     last_error: String,
@@ -21,20 +21,20 @@ pub(crate) struct EventLog {
 
 /// The initial capacity of the text of the last error, in bytes. The text of a miss is never
 /// longer, so that a miss does not allocate.
-const LAST_ERROR_CAPACITY: usize = 256;
+const LAST_ERROR_CAPACITY_BYTES: usize = 256;
 
 impl EventLog {
     pub(crate) fn new(node: &str) -> Self {
         Self {
             node: node.to_owned(),
             recorder: None,
-            limit: EventLimit::default(),
-            last_error: String::with_capacity(LAST_ERROR_CAPACITY),
+            limit: EventRateLimiter::default(),
+            last_error: String::with_capacity(LAST_ERROR_CAPACITY_BYTES),
         }
     }
 
     /// Sets the recorder that writes the events into the black box.
-    pub(crate) fn set_recorder(&mut self, recorder: Recorder) {
+    pub(crate) fn set_recorder(&mut self, recorder: EventRecorder) {
         self.recorder = Some(recorder);
     }
 
@@ -61,8 +61,8 @@ impl EventLog {
         text: &str,
     ) {
         let now_ns = Clock::kernel().now_ns();
-        if let Some(left_out) = self.limit.admit(kind, call, now_ns) {
-            let text = with_left_out(text, left_out);
+        if let Some(left_out) = self.limit.take_left_out_count_if_due(kind, call, now_ns) {
+            let text = text_with_left_out_count(text, left_out);
             self.record(tick, kind, value_ns, text.as_str());
         }
     }

@@ -2,18 +2,18 @@
 
 use horus_shm::clock::Clock;
 
-use super::{AfterTurn, NodeState, Runner, SafeState};
+use super::{NodeState, RunDecision, Runner, SafeState};
 use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::plan::NodeClass;
-use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_and_catch_panic, error_text};
 use crate::scheduler::run::pending_swap::PlaceholderNode;
 
 impl Runner {
     /// Calls `init` of the node, and records the outcome. Returns true if the node can tick now.
-    pub(crate) fn init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    pub(crate) fn try_init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.was_init_called = true;
         self.restart_timeouts(now_ns);
         let scope = self.log_scope();
@@ -21,7 +21,7 @@ impl Runner {
             node,
             random,
             tick,
-            tick_times,
+            tick_limits,
             metrics,
             ..
         } = self;
@@ -31,14 +31,14 @@ impl Runner {
             due_ns: now_ns,
             begin_ns: now_ns,
             budget_end_ns: u64::MAX,
-            period_ns: tick_times.period_ns,
+            period_ns: tick_limits.period_ns,
             is_in_safe_state: false,
             stop: false,
             checkpoints: None,
             random,
         };
         let outcome =
-            metrics.during_call(UserCall::Init, || catch_panic(|| node.init(&mut context)));
+            metrics.run_as_user_call(UserCall::Init, || catch_panic(|| node.init(&mut context)));
         let stop = context.stop;
         drop(scope);
         let now_ns = clock.now_ns();
@@ -58,7 +58,7 @@ impl Runner {
                 !stop
             }
             failed => {
-                if self.handle_failure(failed, " in init", now_ns) == AfterTurn::Abort {
+                if self.handle_failure(failed, " in init", now_ns) == RunDecision::Abort {
                     self.state = NodeState::Broken;
                 }
                 // If a swap was rolled back, the old node can tick at once.
@@ -76,16 +76,16 @@ impl Runner {
 
     /// Initialises the node at the start of the run, before any node ticks. Returns what the
     /// scheduler has to do next.
-    pub(crate) fn init_at_start(&mut self, clock: &Clock) -> AfterTurn {
+    pub(crate) fn init_at_start(&mut self, clock: &Clock) -> RunDecision {
         // WHY even if commands forbid ticks: the node of a group has nothing to initialise. Its
         // actors run, or wait, from the start on, and the end of the node has to end them.
         if self.plan.class == NodeClass::Actors {
-            self.init_node(clock, clock.now_ns());
+            self.try_init_node(clock, clock.now_ns());
         }
-        if self.prepare_tick(clock, clock.now_ns()) {
-            AfterTurn::Continue
+        if self.try_prepare_tick(clock, clock.now_ns()) {
+            RunDecision::Continue
         } else {
-            self.result_without_tick()
+            self.decision_without_tick()
         }
     }
 
@@ -93,8 +93,9 @@ impl Runner {
     pub(crate) fn call_node_shutdown(&mut self) {
         let _scope = self.log_scope();
         let Self { node, metrics, .. } = self;
-        let outcome = metrics.during_call(UserCall::Shutdown, || catch_panic(|| node.shutdown()));
-        self.record_shutdown(outcome);
+        let outcome =
+            metrics.run_as_user_call(UserCall::Shutdown, || catch_panic(|| node.shutdown()));
+        self.record_shutdown_outcome(outcome);
     }
 
     /// Drops a node that a swap, or the end of a swap, has replaced. If the node was initialised,
@@ -103,13 +104,13 @@ impl Runner {
         if is_initialised {
             let _scope = self.log_scope();
             let shut_down = || catch_panic(|| node.shutdown());
-            let outcome = self.metrics.during_call(UserCall::Shutdown, shut_down);
-            self.record_shutdown(outcome);
+            let outcome = self.metrics.run_as_user_call(UserCall::Shutdown, shut_down);
+            self.record_shutdown_outcome(outcome);
         }
         self.drop_value(node);
     }
 
-    fn record_shutdown(&mut self, outcome: Result<NodeResult, String>) {
+    fn record_shutdown_outcome(&mut self, outcome: Result<NodeResult, String>) {
         let error = match outcome {
             Ok(Ok(())) => return self.event_log.record(self.tick, NodeEvent::FINISHED, 0, ""),
             Ok(Err(error)) => {
@@ -117,8 +118,8 @@ impl Runner {
                 let kind = (NodeEvent::FAILED, Some(UserCall::Shutdown));
                 self.event_log
                     .record_rate_limited(self.tick, kind, 0, &text);
-                let drop_it = || catch_panic_in_drop(error);
-                if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
+                let drop_it = || drop_and_catch_panic(error);
+                if let Some(panic) = self.metrics.run_as_user_call(UserCall::Drop, drop_it) {
                     self.record_panic(&panic, (UserCall::Drop, " in the drop of an error"));
                 }
                 self.event_log.set_last_error(&text);
@@ -134,10 +135,10 @@ impl Runner {
     }
 
     /// Drops a value whose drop may run code of the node. If the drop panics, records the panic.
-    pub(super) fn drop_value<T>(&mut self, what: T) {
+    pub(super) fn drop_value<T>(&mut self, value: T) {
         let _scope = self.log_scope();
-        let drop_it = || catch_panic_in_drop(what);
-        if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
+        let drop_it = || drop_and_catch_panic(value);
+        if let Some(panic) = self.metrics.run_as_user_call(UserCall::Drop, drop_it) {
             self.record_panic(&panic, (UserCall::Drop, " in its drop"));
         }
     }
@@ -151,7 +152,7 @@ impl Runner {
         }
         // If a swap is on probation, the old node is shut down, too.
         self.drop_old_node();
-        let untaken = self.commands.close();
+        let untaken = self.commands.refuse_further_swaps();
         self.drop_value(untaken);
         (self.state, self.safe_state) = (NodeState::ShutDown, SafeState::Unwanted);
         self.publish_health();

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
-use super::{AfterTurn, BlockingCommands, NodeState, Runner, SafeState};
+use super::{BlockingCommands, NodeState, RunDecision, Runner, SafeState};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, UserCall};
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::FailureAction;
-use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
+use crate::scheduler::run::catch_panic::{catch_panic, drop_and_catch_panic, error_text};
 use crate::scheduler::run::miss_history::{MissAction, MissHistory};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
 /// The text of a `MISSED` event of a tick that took too long.
-const BUDGET: &str = "budget";
+const BUDGET_EVENT_TEXT: &str = "budget";
 
 /// The times by which a tick exceeded its limits, in nanoseconds; 0 if it kept a limit.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,15 +26,15 @@ pub(super) struct Overrun {
 }
 
 impl Overrun {
-    pub(super) const fn is_any(self) -> bool {
+    pub(super) const fn exceeds_limit(self) -> bool {
         self.past_deadline_ns > 0 || self.past_budget_ns > 0
     }
 
     /// Returns the longer of the two times, and the name of the limit that was exceeded: the budget
     /// if the tick itself took too long, or the deadline if the tick began late.
-    fn longest_overrun(self) -> (u64, &'static str) {
+    fn longest_overrun_ns_and_limit(self) -> (u64, &'static str) {
         if self.past_budget_ns > self.past_deadline_ns {
-            (self.past_budget_ns, BUDGET)
+            (self.past_budget_ns, BUDGET_EVENT_TEXT)
         } else {
             (self.past_deadline_ns, "deadline")
         }
@@ -56,9 +56,9 @@ impl Runner {
         overrun: Overrun,
         begin_ns: u64,
         end: (u64, &Clock),
-    ) -> AfterTurn {
+    ) -> RunDecision {
         let fault = self.run_tick_check(|tick_checks| tick_checks.end_tick(begin_ns));
-        let is_miss = overrun.is_any() || fault.is_some();
+        let is_miss = overrun.exceeds_limit() || fault.is_some();
         self.apply_miss_policy(is_miss, fault, overrun, end)
     }
 
@@ -73,9 +73,9 @@ impl Runner {
         overrun: Overrun,
         times: (u64, u64),
         clock: &Clock,
-    ) -> (u64, AfterTurn) {
-        let after = self.apply_policies_to_failed_tick(failed, overrun, times, clock);
-        (clock.now_ns(), after)
+    ) -> (u64, RunDecision) {
+        let decision = self.apply_policies_to_failed_tick(failed, overrun, times, clock);
+        (clock.now_ns(), decision)
     }
 
     /// Applies the failure policy after a tick that failed. If the node goes on with its ticks, now
@@ -86,7 +86,7 @@ impl Runner {
         overrun: Overrun,
         (begin_ns, end_ns): (u64, u64),
         clock: &Clock,
-    ) -> AfterTurn {
+    ) -> RunDecision {
         // WHY not after a panic: the time of the panic hook is not that of the node.
         let overrun = if failed.is_ok() {
             overrun
@@ -94,22 +94,22 @@ impl Runner {
             Overrun::default()
         };
         let is_swapped = self.probation.is_some();
-        let after = self.handle_failure(failed, "", end_ns);
+        let decision = self.handle_failure(failed, "", end_ns);
         if is_swapped || matches!(self.state, NodeState::New { .. }) {
             // WHY: `shutdown` was called, of this node or of the new node of a swap.
             self.busy_until_ns = clock.now_ns();
-            return after;
+            return decision;
         }
-        if after != AfterTurn::Continue {
-            return after;
+        if decision != RunDecision::Continue {
+            return decision;
         }
         let fault = self.run_tick_check(|tick_checks| tick_checks.end_tick(begin_ns));
-        if !overrun.is_any() && fault.is_none() {
+        if !overrun.exceeds_limit() && fault.is_none() {
             // WHY not recorded as in time: failed ticks must not end the safe state of a node.
-            return AfterTurn::Continue;
+            return RunDecision::Continue;
         }
         let before = self.state;
-        let after = self.apply_miss_policy(true, fault, overrun, (end_ns, clock));
+        let decision = self.apply_miss_policy(true, fault, overrun, (end_ns, clock));
         // WHY: the miss policy must not shorten the pause of the failure policy.
         if let NodeState::BackingOff { until_ns: rest_ns } = before {
             let until_ns = match self.state {
@@ -118,18 +118,18 @@ impl Runner {
             };
             self.state = NodeState::BackingOff { until_ns };
         }
-        after
+        decision
     }
 
     /// Runs one of the tick checks, and records an event if a fault has begun or ended since the
     /// last check. Returns the fault that the check has found, if any.
     pub(super) fn run_tick_check(
         &mut self,
-        look: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
+        check: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
     ) -> Option<TickFault> {
         let tick_checks = self.tick_checks.as_mut()?;
         let was_stale = tick_checks.has_stale_input();
-        let fault = look(tick_checks);
+        let fault = check(tick_checks);
         let is_fresh = was_stale && !tick_checks.has_stale_input();
         if is_fresh {
             self.event_log
@@ -149,14 +149,14 @@ impl Runner {
     /// Ends a pause of a node that has no messages to handle, if it is over, and checks the inputs
     /// of the node. An input that is older than its timeout counts as a miss. Returns what the
     /// scheduler has to do next.
-    pub(crate) fn check_idle_inputs(&mut self, clock: &Clock, now_ns: u64) -> AfterTurn {
+    pub(crate) fn check_idle_inputs(&mut self, clock: &Clock, now_ns: u64) -> RunDecision {
         if self.state == NodeState::StopsRun {
-            return self.result_without_tick();
+            return self.decision_without_tick();
         }
         if self.pause_end_ns().is_some_and(|end_ns| now_ns >= end_ns) {
             if matches!(self.state, NodeState::New { .. }) {
-                self.init_node(clock, now_ns);
-                return self.result_without_tick();
+                self.try_init_node(clock, now_ns);
+                return self.decision_without_tick();
             }
             // WHY: during the pause the node could not receive.
             self.restart_timeouts(now_ns);
@@ -170,19 +170,19 @@ impl Runner {
             || !is_waiting
             || self.blocked_by != BlockingCommands::default()
         {
-            return AfterTurn::Continue;
+            return RunDecision::Continue;
         }
         match self.run_tick_check(|tick_checks| tick_checks.check_inputs(now_ns)) {
-            None => AfterTurn::Continue,
+            None => RunDecision::Continue,
             fault => {
                 let before = self.state;
                 let overrun = Overrun::default();
-                let after = self.apply_miss_policy(true, fault, overrun, (now_ns, clock));
+                let decision = self.apply_miss_policy(true, fault, overrun, (now_ns, clock));
                 // WHY: no tick was late, so no further tick is skipped.
                 if self.state == NodeState::Skipping {
                     self.state = before;
                 }
-                after
+                decision
             }
         }
     }
@@ -216,12 +216,12 @@ impl Runner {
         fault: Option<TickFault>,
         overrun: Overrun,
         (now_ns, clock): (u64, &Clock),
-    ) -> AfterTurn {
+    ) -> RunDecision {
         match self
             .miss_history
             .record_tick(self.plan.on_miss, is_miss, now_ns)
         {
-            MissAction::Fine => AfterTurn::Continue,
+            MissAction::Fine => RunDecision::Continue,
             action => self.apply_miss_action(action, fault, overrun, clock),
         }
     }
@@ -233,14 +233,14 @@ impl Runner {
         fault: Option<TickFault>,
         overrun: Overrun,
         clock: &Clock,
-    ) -> AfterTurn {
+    ) -> RunDecision {
         if !matches!(action, MissAction::LeaveSafeState | MissAction::Restore) {
             self.metrics.count_miss();
             match &fault {
                 // The fault itself was recorded by `run_tick_check`.
                 Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
                 None => {
-                    let (ns, limit) = overrun.longest_overrun();
+                    let (ns, limit) = overrun.longest_overrun_ns_and_limit();
                     self.event_log.record_rate_limited(
                         self.tick,
                         (NodeEvent::MISSED, None),
@@ -270,8 +270,8 @@ impl Runner {
             MissAction::EnterSafeState => self.enter_safe_state_after_tick(clock),
             MissAction::Stop => {
                 let late = || {
-                    let (ns, limit) = overrun.longest_overrun();
-                    let verb = if limit == BUDGET {
+                    let (ns, limit) = overrun.longest_overrun_ns_and_limit();
+                    let verb = if limit == BUDGET_EVENT_TEXT {
                         "exceeded"
                     } else {
                         "missed"
@@ -280,10 +280,10 @@ impl Runner {
                 };
                 self.fatal_error =
                     Some(fault.map_or_else(late, |fault| fault.text.as_str().to_owned()));
-                return AfterTurn::Abort;
+                return RunDecision::Abort;
             }
         }
-        AfterTurn::Continue
+        RunDecision::Continue
     }
 
     /// Makes the node enter its safe state because of a miss. WHY it is busy until then: the time
@@ -321,7 +321,7 @@ impl Runner {
         let is_emergency = self.blocked_by.is_emergency;
         self.metrics.set_health(health, is_paused, is_emergency);
         self.metrics
-            .set_unsafe(self.safe_state.is_wanted() && !self.counts_as_safe());
+            .set_lacks_required_safe_state(self.safe_state.is_wanted() && !self.counts_as_safe());
     }
 
     /// Counts a panic in code of the node to which the failure policy does not apply, such as
@@ -354,9 +354,9 @@ impl Runner {
         outcome: Result<NodeResult, String>,
         call: &str,
         now_ns: u64,
-    ) -> AfterTurn {
+    ) -> RunDecision {
         let (error, is_panic): (NodeError, bool) = match outcome {
-            Ok(Ok(())) => return AfterTurn::Continue,
+            Ok(Ok(())) => return RunDecision::Continue,
             Ok(Err(error)) => (error, false),
             Err(panic) => (format!("panicked{call}: {panic}").into(), true),
         };
@@ -372,21 +372,21 @@ impl Runner {
         let scope = self.log_scope();
         let Self { node, metrics, .. } = self;
         let on_error = || catch_panic(|| node.on_error(&error));
-        if let Err(panic) = metrics.during_call(UserCall::OnError, on_error) {
+        if let Err(panic) = metrics.run_as_user_call(UserCall::OnError, on_error) {
             self.record_panic(&panic, (UserCall::OnError, " in on_error"));
         }
-        let drop_it = || catch_panic_in_drop(error);
-        if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
+        let drop_it = || drop_and_catch_panic(error);
+        if let Some(panic) = self.metrics.run_as_user_call(UserCall::Drop, drop_it) {
             self.record_panic(&panic, (UserCall::Drop, " in the drop of an error"));
         }
         drop(scope);
         if let Some(probation) = self.probation.take() {
-            self.roll_back(probation, &text, now_ns);
+            self.roll_back_swap(probation, &text, now_ns);
             self.event_log.set_last_error(&text);
-            return AfterTurn::Continue;
+            return RunDecision::Continue;
         }
         self.event_log.set_last_error(&text);
-        match self.failures.record(self.plan.on_failure, now_ns) {
+        match self.failures.record_failure(self.plan.on_failure, now_ns) {
             FailureAction::Continue => {
                 // WHY: an `init` that failed is repeated with the next tick.
                 if let NodeState::New { at_ns } = &mut self.state {
@@ -410,9 +410,9 @@ impl Runner {
             }
             FailureAction::Stop => {
                 self.fatal_error = Some(text);
-                return AfterTurn::Abort;
+                return RunDecision::Abort;
             }
         }
-        AfterTurn::Continue
+        RunDecision::Continue
     }
 }

@@ -42,26 +42,26 @@ impl Runner {
     pub(crate) fn enter_safe_state(&mut self) {
         let is_done = self.safe_state.is_wanted() && !self.has_ticked_in_safe_state();
         if is_done || !self.is_initialised() {
-            return self.confirm_safe_state();
+            return self.check_safe_state_if_entering();
         }
         self.safe_state = SafeState::Entering;
-        self.safe_state_ticks = self.metrics.ended_ticks();
+        self.safe_state_ticks = self.metrics.ended_tick_count();
         self.publish_health();
         let scope = self.log_scope();
         let Self { node, metrics, .. } = self;
         let enter = || catch_panic(|| node.enter_safe_state());
-        let entered = metrics.during_call(UserCall::EnterSafeState, enter);
+        let entered = metrics.run_as_user_call(UserCall::EnterSafeState, enter);
         drop(scope);
         match entered {
-            Ok(()) => self.confirm_safe_state(),
+            Ok(()) => self.check_safe_state_if_entering(),
             Err(panic) => self.record_safe_state_panic(&panic, " in enter_safe_state"),
         }
     }
 
-    /// Makes the node enter its safe state for the emergency stop `number`, also if the node was
-    /// made to do so for an earlier one.
-    pub(super) fn enter_safe_state_in_stop(&mut self, number: u64) {
-        if std::mem::replace(&mut self.emergency_stop_number, number) != number
+    /// Makes the node enter its safe state for the emergency stop `stop_number`, also if the node
+    /// was made to do so for an earlier one.
+    pub(super) fn enter_safe_state_for_emergency_stop(&mut self, stop_number: u64) {
+        if std::mem::replace(&mut self.emergency_stop_number, stop_number) != stop_number
             && self.plan.class == NodeClass::Actors
         {
             // WHY only a group: its actors have been running since the end of the earlier stop,
@@ -76,24 +76,24 @@ impl Runner {
     fn has_ticked_in_safe_state(&self) -> bool {
         // WHY not a group: its number of ticks is that of the messages that its actors handle.
         let is_group = self.plan.class == NodeClass::Actors;
-        !is_group && self.metrics.ended_ticks() != self.safe_state_ticks
+        !is_group && self.metrics.ended_tick_count() != self.safe_state_ticks
     }
 
     /// If the node has not reached its safe state yet, asks the node again, and records an event
     /// if it has reached it now. Costs a comparison otherwise.
     #[inline]
-    pub(super) fn confirm_safe_state(&mut self) {
+    pub(super) fn check_safe_state_if_entering(&mut self) {
         if self.is_entering_safe_state() {
-            self.ask_for_safe_state();
+            self.check_safe_state_reached();
         }
     }
 
     #[cold]
-    fn ask_for_safe_state(&mut self) {
+    fn check_safe_state_reached(&mut self) {
         let scope = self.log_scope();
         let Self { node, metrics, .. } = self;
         let ask = || catch_panic(|| node.is_safe_state());
-        let answer = metrics.during_call(UserCall::EnterSafeState, ask);
+        let answer = metrics.run_as_user_call(UserCall::EnterSafeState, ask);
         drop(scope);
         match answer {
             Ok(false) => {}
@@ -139,12 +139,12 @@ impl Runner {
     /// no other node would enter its safe state.
     pub(crate) fn poll_emergency_stop(&mut self, clock: &Clock) {
         if !self.is_emergency_stop_pending() {
-            return self.confirm_safe_state();
+            return self.check_safe_state_if_entering();
         }
-        let stop = self.commands.emergency_stop();
+        let stop = self.commands.engaged_emergency_stop_number();
         self.blocked_by.is_emergency = stop.is_some();
         if let Some(number) = stop {
-            self.enter_safe_state_in_stop(number);
+            self.enter_safe_state_for_emergency_stop(number);
         } else {
             self.restart_timeouts(clock.now_ns());
             self.leave_safe_state();
@@ -157,8 +157,9 @@ impl Runner {
     /// Returns true if an emergency stop, or its end, was not applied to the node yet. Calls no
     /// method of the node.
     pub(crate) fn is_emergency_stop_pending(&self) -> bool {
-        self.commands.are_pending()
-            && self.commands.emergency_stop().is_some() != self.blocked_by.is_emergency
+        self.commands.must_be_read_before_tick()
+            && self.commands.engaged_emergency_stop_number().is_some()
+                != self.blocked_by.is_emergency
     }
 
     /// Applies an emergency stop to the node, or its end, and, if the run has failed, makes the
@@ -172,7 +173,8 @@ impl Runner {
         if !has_run_failed {
             return self.poll_emergency_stop(clock);
         }
-        let is_emergency = self.commands.are_pending() && self.commands.emergency_stop().is_some();
+        let is_emergency = self.commands.must_be_read_before_tick()
+            && self.commands.engaged_emergency_stop_number().is_some();
         let before = std::mem::replace(&mut self.blocked_by.is_emergency, is_emergency);
         self.enter_safe_state();
         if before != is_emergency {
@@ -185,7 +187,7 @@ impl Runner {
     ///
     /// WHY as in an emergency stop: one that is engaged later finds that nothing is left to do,
     /// although nothing applies commands to the node any more.
-    pub(crate) fn enter_last_safe_state(&mut self) {
+    pub(crate) fn enter_safe_state_of_failed_run(&mut self) {
         self.blocked_by.is_emergency = true;
         self.enter_safe_state();
         self.publish_health();
@@ -206,9 +208,9 @@ impl Runner {
     ///
     /// WHY not `poll_commands`: other commands, such as a swap, have no effect at the end of a run.
     pub(crate) fn apply_emergency_stop_at_end(&mut self) {
-        if let Some(number) = self.commands.emergency_stop() {
+        if let Some(number) = self.commands.engaged_emergency_stop_number() {
             self.blocked_by.is_emergency = true;
-            self.enter_safe_state_in_stop(number);
+            self.enter_safe_state_for_emergency_stop(number);
         }
     }
 
@@ -228,7 +230,7 @@ impl Runner {
 
     /// Makes the node that a swap has put here, or has put back, enter its safe state, if the
     /// other one was made to enter its own.
-    pub(super) fn enter_safe_state_of_other_node(&mut self) {
+    pub(super) fn enter_safe_state_after_swap(&mut self) {
         if self.safe_state.is_wanted() {
             self.safe_state = SafeState::Unwanted;
             self.enter_safe_state();

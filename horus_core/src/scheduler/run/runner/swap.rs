@@ -22,19 +22,19 @@ impl Runner {
         let is_initialised = self.is_initialised();
         let place = &mut self.node;
         let perform = || catch_panic(|| pending_swap.perform(place, is_initialised));
-        match self.metrics.during_call(UserCall::Swap, perform) {
+        match self.metrics.run_as_user_call(UserCall::Swap, perform) {
             Ok(Ok(mut probation)) => {
                 if let NodeState::BackingOff { until_ns } = self.state {
                     probation.old_pause_end_ns = Some(until_ns);
                 }
                 self.probation = Some(probation);
                 self.event_log.record(self.tick, NodeEvent::SWAPPED, 0, "");
-                // If `init` fails, `init_node` rolls the swap back.
+                // If `init` fails, `try_init_node` rolls the swap back.
                 if is_initialised {
-                    self.init_node(clock, now_ns);
+                    self.try_init_node(clock, now_ns);
                     // WHY: the new node has to enter its safe state, too.
                     if self.probation.is_some() {
-                        self.enter_safe_state_of_other_node();
+                        self.enter_safe_state_after_swap();
                     }
                 }
             }
@@ -50,7 +50,7 @@ impl Runner {
         if self
             .probation
             .as_mut()
-            .is_some_and(Probation::count_good_tick)
+            .is_some_and(Probation::count_good_tick_and_is_over)
         {
             self.accept_swap();
             self.busy_until_ns = clock.now_ns();
@@ -60,7 +60,7 @@ impl Runner {
     fn accept_swap(&mut self) {
         self.drop_old_node();
         if let Some(probation) = self.probation.take() {
-            probation.accept();
+            probation.make_swap_final();
             self.drop_value(probation);
         }
     }
@@ -69,22 +69,22 @@ impl Runner {
     pub(crate) fn drop_old_node(&mut self) {
         if let Some(probation) = &mut self.probation {
             let is_initialised = probation.is_old_initialised;
-            if let Some(old) = probation.take_old() {
+            if let Some(old) = probation.take_old_node() {
                 self.drop_replaced_node(old, is_initialised);
             }
         }
     }
 
     /// Ends the probation of the new node, which has failed at `now_ns`, and restores the old node.
-    pub(crate) fn roll_back(&mut self, probation: Probation, why: &str, now_ns: u64) {
+    pub(crate) fn roll_back_swap(&mut self, probation: Probation, reason: &str, now_ns: u64) {
         let (is_old_initialised, is_new_initialised) =
             (probation.is_old_initialised, probation.is_new_initialised);
         let old_pause_end_ns = probation.old_pause_end_ns;
         let place = &mut self.node;
-        let roll_back = || catch_panic(|| probation.roll_back(place, why));
-        let new = self.metrics.during_call(UserCall::Swap, roll_back);
+        let roll_back = || catch_panic(|| probation.roll_back(place, reason));
+        let new = self.metrics.run_as_user_call(UserCall::Swap, roll_back);
         self.event_log
-            .record(self.tick, NodeEvent::SWAP_FAILED, 0, why);
+            .record(self.tick, NodeEvent::SWAP_FAILED, 0, reason);
         match new {
             Ok(new) => new
                 .into_iter()
@@ -99,7 +99,7 @@ impl Runner {
             }
             // WHY not if the new node was not initialised: the old node is in its safe state.
             if is_new_initialised {
-                self.enter_safe_state_of_other_node();
+                self.enter_safe_state_after_swap();
             }
         } else {
             // An old node that was not initialised before the swap still has to be.

@@ -60,15 +60,15 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     };
     let (mut runner, _, entered) = counting(spec);
     let mut ticked_at_ms = Vec::new();
-    let after = (0..20_000_u64).find_map(|ms| {
+    let decision = (0..20_000_u64).find_map(|ms| {
         let before = runner.tick;
         let due_ns = ms * 1_000_000;
         let clock = Clock::simulated(due_ns + 999_999);
-        let (_, after) = runner.run_turn(&clock, due_ns, due_ns);
+        let (_, decision) = runner.run_turn(&clock, due_ns, due_ns);
         ticked_at_ms.extend((runner.tick > before).then_some(ms));
-        (after != AfterTurn::Continue).then_some(after)
+        (decision != RunDecision::Continue).then_some(decision)
     });
-    assert_eq!(after, Some(AfterTurn::Abort));
+    assert_eq!(decision, Some(RunDecision::Abort));
     let wanted = [
         [0, 1, 2, 3],
         [5, 7, 9, 11],
@@ -98,7 +98,7 @@ impl Node for Failing {
 /// how often the node entered its safe state.
 fn swapped(spec: NodeSpec) -> (Runner, Swap, Arc<AtomicU64>) {
     let (runner, commands, entered) = counting(spec);
-    let pending = PendingSwap::replace_by(Failing(0));
+    let pending = PendingSwap::new_replacement(Failing(0));
     let swap = pending.handle();
     commands.change_wanted_state(|wanted| wanted.pending_swap = Some(pending));
     (runner, swap, entered)
@@ -214,7 +214,7 @@ fn noting(fails_in: &'static str) -> (Runner, Arc<Commands>, Calls) {
 
 /// Requests a swap for a new node that fails in `fails_in`.
 fn swap_for(commands: &Commands, fails_in: &'static str, calls: &Calls) -> Swap {
-    let pending = PendingSwap::replace_by(Noting {
+    let pending = PendingSwap::new_replacement(Noting {
         name: "new",
         fails_in,
         calls: Arc::clone(calls),
@@ -303,23 +303,23 @@ fn the_time_of_a_pause_or_an_emergency_stop_makes_no_input_stale() {
                 let (now_ns, clock) = (second * SECOND, Clock::simulated(second * SECOND));
                 if has_message {
                     runner.run_turn(&clock, now_ns, now_ns).1
-                } else if runner.is_blocked(&clock, now_ns) {
-                    AfterTurn::Continue
+                } else if runner.poll_commands_and_is_blocked(&clock, now_ns) {
+                    RunDecision::Continue
                 } else {
                     runner.check_idle_inputs(&clock, now_ns)
                 }
             };
-            assert_eq!(turn(0), AfterTurn::Continue);
+            assert_eq!(turn(0), RunDecision::Continue);
             commands.change_wanted_state(|wanted| match is_emergency {
                 true => wanted.is_emergency = true,
                 false => wanted.mode = NodeMode::Pause,
             });
-            assert_eq!(turn(1), AfterTurn::Continue);
+            assert_eq!(turn(1), RunDecision::Continue);
             commands.change_wanted_state(|wanted| {
                 (wanted.is_emergency, wanted.mode) = (false, NodeMode::Run);
             });
-            assert_eq!(turn(10), AfterTurn::Continue, "emergency: {is_emergency}");
-            assert_eq!(turn(11), AfterTurn::Abort, "it is stale now");
+            assert_eq!(turn(10), RunDecision::Continue, "emergency: {is_emergency}");
+            assert_eq!(turn(11), RunDecision::Abort, "it is stale now");
         }
     }
 }
@@ -327,18 +327,18 @@ fn the_time_of_a_pause_or_an_emergency_stop_makes_no_input_stale() {
 #[test]
 fn a_silent_input_leads_through_all_steps_to_the_end_without_a_message() {
     let (mut runner, _, entered) = counting(with_input(MissPolicy::Graduated));
-    let after = (0..20_000_u64).step_by(20).find_map(|ms| {
+    let decision = (0..20_000_u64).step_by(20).find_map(|ms| {
         let (now_ns, clock) = (ms * 1_000_000, Clock::simulated(ms * 1_000_000));
-        if runner.is_blocked(&clock, now_ns) {
+        if runner.poll_commands_and_is_blocked(&clock, now_ns) {
             return None;
         }
-        let after = runner.check_idle_inputs(&clock, now_ns);
-        (after != AfterTurn::Continue).then_some((after, ms))
+        let decision = runner.check_idle_inputs(&clock, now_ns);
+        (decision != RunDecision::Continue).then_some((decision, ms))
     });
     // The isolations take 7 s.
     assert!(
-        matches!(after, Some((AfterTurn::Abort, 7_000..=9_000))),
-        "{after:?}"
+        matches!(decision, Some((RunDecision::Abort, 7_000..=9_000))),
+        "{decision:?}"
     );
     assert_eq!((runner.metrics.snapshot().misses, entered.get()), (20, 1));
 }
@@ -351,7 +351,7 @@ fn a_silent_input_skips_no_tick() {
         let (mut runner, _, _) = counting(with_input(on_miss));
         for second in 1..=10 {
             let (now_ns, clock) = (second * SECOND, Clock::simulated(second * SECOND));
-            assert!(!runner.is_blocked(&clock, now_ns));
+            assert!(!runner.poll_commands_and_is_blocked(&clock, now_ns));
             runner.check_idle_inputs(&clock, now_ns);
         }
         let misses = runner.metrics.snapshot().misses;
@@ -434,8 +434,8 @@ fn a_tick_that_fails_late_is_a_miss_and_one_in_time_ends_no_safe_state() {
     };
     let (mut runner, entered) = failing(false, spec);
     let mut turn = |due_ns: u64, now_ns: u64| {
-        let after = runner.run_turn(&Clock::simulated(now_ns), due_ns, now_ns).1;
-        assert_eq!(after, AfterTurn::Continue);
+        let decision = runner.run_turn(&Clock::simulated(now_ns), due_ns, now_ns).1;
+        assert_eq!(decision, RunDecision::Continue);
         (
             runner.metrics().snapshot().misses,
             runner.safe_state.is_wanted(),
@@ -493,8 +493,8 @@ fn a_tick_is_neither_due_nor_begins_before_init_has_ended() {
     let (mut runner, _) = runner_of(node, spec, &clock);
     let mut turn = || {
         let now_ns = clock.now_ns();
-        let (end_ns, after) = runner.run_turn(&clock, now_ns, now_ns);
-        assert_eq!(after, AfterTurn::Continue);
+        let (end_ns, decision) = runner.run_turn(&clock, now_ns, now_ns);
+        assert_eq!(decision, RunDecision::Continue);
         (end_ns, runner.pause_end_ns(), runner.tick_count())
     };
     assert_eq!(turn().2, 1);

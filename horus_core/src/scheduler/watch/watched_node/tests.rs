@@ -40,13 +40,13 @@ fn a_new_rate_changes_the_limit_of_a_tick() {
     });
     metrics.record_tick_begin(100 * MS, 100 * MS);
     assert!(watched_node.check_tick(110 * MS).is_none());
-    metrics.set_tick_times(MS, 0);
+    metrics.set_budget_and_period(MS, 0);
     let found = watched_node.check_tick(110 * MS);
     assert!(matches!(found, Some(TickFinding::Stuck { .. })));
-    metrics.set_tick_times(4000 * MS, 0);
+    metrics.set_budget_and_period(4000 * MS, 0);
     let found = watched_node.check_tick(2100 * MS);
     assert!(matches!(found, Some(TickFinding::Recovered { .. })));
-    metrics.set_tick_times(u64::MAX, 0);
+    metrics.set_budget_and_period(u64::MAX, 0);
     assert!(watched_node.check_tick(u64::MAX / 2).is_none(), "no limit");
 }
 
@@ -58,7 +58,7 @@ fn a_stuck_node_stays_stuck_while_it_panics_and_is_made_safe_once() {
         watched_node.check_tick(120 * MS),
         Some(TickFinding::Stuck { .. })
     ));
-    assert!(watched_node.claim_safe_state_call());
+    assert!(watched_node.claim_safe_state_callback());
     metrics.record_panic_begin(125 * MS);
     for now_ms in [130, 1000, 5000] {
         assert!(
@@ -67,14 +67,16 @@ fn a_stuck_node_stays_stuck_while_it_panics_and_is_made_safe_once() {
         );
     }
     metrics.record_panic_end(5000 * MS);
-    assert!(watched_node.check_tick(5000 * MS).is_none() && !watched_node.claim_safe_state_call());
+    assert!(
+        watched_node.check_tick(5000 * MS).is_none() && !watched_node.claim_safe_state_callback()
+    );
     metrics.record_tick_end(100 * MS, 5001 * MS);
     assert!(matches!(
         watched_node.check_tick(5001 * MS),
         Some(TickFinding::Recovered { .. })
     ));
     metrics.record_tick_begin(6000 * MS, 6000 * MS);
-    assert!(watched_node.claim_safe_state_call());
+    assert!(watched_node.claim_safe_state_callback());
 }
 
 /// A library may catch its own panics and try again, without end.
@@ -99,7 +101,7 @@ fn a_stuck_tick_right_after_another_one_is_stuck_itself_and_made_safe() {
     metrics.record_tick_begin(100 * MS, 100 * MS);
     let found = watched_node.check_tick(120 * MS);
     assert!(matches!(found, Some(TickFinding::Stuck { .. })));
-    assert!(watched_node.claim_safe_state_call());
+    assert!(watched_node.claim_safe_state_callback());
     metrics.record_tick_end(100 * MS, 124 * MS);
     metrics.record_tick_begin(125 * MS, 125 * MS);
     let found = watched_node.check_tick(140 * MS);
@@ -108,7 +110,7 @@ fn a_stuck_tick_right_after_another_one_is_stuck_itself_and_made_safe() {
     assert_eq!(next_ns, 140 * MS + BUSY_CHECK_INTERVAL_NS_MIN);
     let found = watched_node.check_tick(next_ns);
     assert!(matches!(found, Some(TickFinding::Stuck { .. })));
-    assert!(watched_node.claim_safe_state_call());
+    assert!(watched_node.claim_safe_state_callback());
     assert!(watched_node.check_tick(150 * MS).is_none(), "once");
 }
 
@@ -126,7 +128,7 @@ fn a_node_is_safe_in_an_emergency_stop_that_it_has_applied() {
     ] {
         metrics.set_health(health, false, is_emergency);
         assert_eq!(watched_node.is_safe(), is_safe, "{health:?} {is_emergency}");
-        assert_eq!(metrics.health(), (health, false));
+        assert_eq!(metrics.health_and_is_paused(), (health, false));
     }
 }
 
@@ -163,14 +165,14 @@ fn a_node_whose_panic_hook_hangs_is_made_safe_once_before_it_is_stuck() {
         watched_node.check_tick(1111 * MS),
         Some(TickFinding::PanicHookHangs)
     ));
-    assert!(watched_node.claim_safe_state_call());
+    assert!(watched_node.claim_safe_state_callback());
     assert!(watched_node.check_tick(9000 * MS).is_none());
     // It now hangs like any other tick, and is safe already.
     assert!(matches!(
         watched_node.check_tick(10_100 * MS),
         Some(TickFinding::Stuck { .. })
     ));
-    assert!(!watched_node.claim_safe_state_call());
+    assert!(!watched_node.claim_safe_state_callback());
 }
 
 #[test]
