@@ -44,7 +44,7 @@ mod wait;
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
 pub use endpoint::consumer::{
-    Alarm, Consumer, Key, LaneWatch, RawConsumer, ReadMode, ReadStats, Watch,
+    Consumer, ConsumerHealthWatch, Key, MessageAlarm, RawConsumer, ReadMode, ReadStats, Watch,
 };
 pub use endpoint::loan::{Loan, LoanError, RawLoan};
 pub use endpoint::producer::{LoanMemory, OnStalled, Producer, RawProducer, SendError};
@@ -97,7 +97,7 @@ pub mod rt {
 #[doc(hidden)]
 pub mod internals {
     pub use crate::file::name_watch::{check_names_now, forbid_name_watch_thread};
-    pub use crate::file::segment::Blocks;
+    pub use crate::file::segment::TopicBlocks;
     pub use crate::os::child;
     pub use crate::os::cpu::set_tuning;
     pub use crate::os::descriptor::with_standard_streams_open;

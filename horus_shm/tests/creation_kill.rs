@@ -414,7 +414,7 @@ impl Point {
                 boot_id,
                 registry_id: namespace.registry().id(),
             };
-            let contract = header::decode(&bytes, size, name.as_str(), provenance);
+            let contract = header::decode_topic_header(&bytes, size, name.as_str(), provenance);
             contract.map_err(|error| format!("incomplete: {error:?}"))?;
         }
         match Segment::inspect(&namespace, &name) {

@@ -289,7 +289,7 @@ fn any_header_of_a_lane_file_is_refused_or_is_valid() {
         assert_eq!(fault, None, "seed {seed}: accepted");
         assert_eq!(offer.shape.file_bytes(), image.file_bytes);
         assert!(offer.shape.slots().end <= image.file_bytes);
-        let again = header::encode_lane(&offer, &lane, provenance);
+        let again = header::encode_lane_header(&offer, &lane, provenance);
         let again = header::decode_lane_header(
             &[again, vec![0; HEADER_BYTES]].concat()[..HEADER_BYTES],
             image.file_bytes,

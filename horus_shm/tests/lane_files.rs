@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use horus_shm::internals::header::{self, Provenance};
-use horus_shm::internals::{Blocks as _, forbid_name_watch_thread};
+use horus_shm::internals::{TopicBlocks as _, forbid_name_watch_thread};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
     ReadMode, Request, Segment, TopicName, TypeInfo, remove_topic, sweep,
@@ -298,7 +298,8 @@ fn first_lane_file(namespace: &Namespace, segment: &Segment) -> std::path::PathB
         registry_id: namespace.registry().id(),
     };
     let topic = segment.topic().unwrap().as_str();
-    let header = header::decode(&bytes, bytes.len() as u64, topic, provenance).unwrap();
+    let header =
+        header::decode_topic_header(&bytes, bytes.len() as u64, topic, provenance).unwrap();
     let id = u128::from_be_bytes(header.topic_id);
     let inode = fs::metadata(segment.path()).unwrap().ino();
     let name = format!(".{id:032x}.{inode}.0.1");

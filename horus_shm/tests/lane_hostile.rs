@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::{POSITION_MAX, ReaderBlock, SKIP_BIT, published_stamp};
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::{LatchedHistory, published_stamp};
 use horus_shm::{
     Access, Consumer, FanoutShm, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,

@@ -20,7 +20,7 @@ mod shorter_lanes;
 mod spawn;
 
 use common::Child;
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::SkipCounter;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
+use horus_shm::internals::{TopicBlocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, TopicName, TypeInfo, sweep,

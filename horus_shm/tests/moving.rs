@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use horus_shm::internals::layout::Header;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
+use horus_shm::internals::{TopicBlocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, SendError, TopicName, TypeInfo,

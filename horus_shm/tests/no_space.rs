@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::{
     Access, FanoutShm, MpscShm, Namespace, NamespaceError, OpenError, ReadMode, RegistryError,

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::ptr::null;
 use std::sync::Arc;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::{Namespace, Owner, Segment, sweep};
 
 use common::{Child, eventually, fork, join_fork, say};

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use fastrand::Rng;
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::{Namespace, OpenError, RecvError, Segment, SendError, TopicName};
 use tempfile::TempDir;
 

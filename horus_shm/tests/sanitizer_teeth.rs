@@ -78,7 +78,7 @@ fn bites() -> &'static [Bite] {
 mod address {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use horus_shm::internals::Blocks as _;
+    use horus_shm::internals::TopicBlocks as _;
     use horus_shm::internals::identity::TypeIdentity;
     use horus_shm::internals::lane::LaneWriter;
     use horus_shm::internals::layout::LaneBlock;

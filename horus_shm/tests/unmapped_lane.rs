@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use horus_shm::internals::lane::PollOutcome;
-use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
+use horus_shm::internals::{TopicBlocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{
     Access, Namespace, OpenError, RawConsumer, RawProducer, ReadMode, RecvError, Reliability,
     Request, Segment, TopicName, TypeInfo,

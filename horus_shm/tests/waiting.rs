@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, timed_out_sleep_count};
 use horus_shm::{
-    Alarm, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RingOptions,
+    FanoutShm, MessageAlarm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RingOptions,
     Segment, SpscShm, WakeBarrier, Watch,
 };
 
@@ -394,8 +394,8 @@ fn each_alarm_goes_off_if_one_thread_cannot_sleep_for_all() {
     let mut alarms = Vec::new();
     for _ in 0..100 {
         for (reader, counter) in readers.iter().zip(&counters) {
-            let mut alarm = Alarm::new(reader.raw().watch());
-            alarm.set(&Waker::from(Arc::clone(counter)));
+            let mut alarm = MessageAlarm::new(reader.raw().watch());
+            alarm.try_set(&Waker::from(Arc::clone(counter)));
             alarms.push(alarm);
         }
     }
@@ -413,7 +413,7 @@ fn each_alarm_goes_off_if_one_thread_cannot_sleep_for_all() {
     }
     producer(&segments[0]).send([7; 3]).unwrap();
     let own = Arc::new(WakeCounter::default());
-    alarms[0].set(&Waker::from(Arc::clone(&own)));
+    alarms[0].try_set(&Waker::from(Arc::clone(&own)));
     eventually("an alarm can be set again", || {
         own.0.load(Ordering::Relaxed) == 1
     });

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::owner::HELD_BIT;
 use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::wait::{SLEEP_MAX, timed_out_sleep_count};

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use horus_shm::Alarm;
+use horus_shm::MessageAlarm;
 
 use super::{Payload, Subscriber};
 use crate::topic::error::RecvError;
@@ -74,10 +74,10 @@ impl<T: Payload> Subscriber<T> {
     /// Arranges that the task of `context` is woken when this subscriber should be polled again.
     fn set_alarm(&mut self, context: &Context<'_>) {
         if self.alarm.is_none() {
-            self.alarm = Some(Alarm::new(self.watch()));
+            self.alarm = Some(MessageAlarm::new(self.watch()));
         }
         if let Some(alarm) = &mut self.alarm {
-            alarm.set(context.waker());
+            alarm.try_set(context.waker());
         }
     }
 

@@ -26,7 +26,7 @@ pub struct Subscriber<T: Payload> {
     name: Arc<str>,
     // WHY before `reader`: it is dropped first, so that the drop of the reader wakes no task.
     #[cfg(feature = "async")]
-    pub(super) alarm: Option<horus_shm::Alarm>,
+    pub(super) alarm: Option<horus_shm::MessageAlarm>,
     reader: T::Reader,
     // WHY a `Cell`: it makes the subscriber `!Sync`.
     marker: PhantomData<Cell<()>>,

@@ -84,14 +84,14 @@ pub trait Watchable: sealed::Watchable {}
 impl<S: sealed::Watchable> Watchable for S {}
 
 mod sealed {
-    use horus_shm::{LaneWatch, Watch};
+    use horus_shm::{ConsumerHealthWatch, Watch};
 
     pub trait Watchable {
         fn watch(&self) -> Watch;
 
         /// Returns a watch that finds publishers whose memory this subscriber cannot map.
-        fn lane_watch(&self) -> LaneWatch {
-            self.watch().lane_watch()
+        fn health_watch(&self) -> ConsumerHealthWatch {
+            self.watch().health_watch()
         }
     }
 

@@ -12,9 +12,9 @@ use std::mem::MaybeUninit;
 
 use bytemuck::Pod;
 
-pub use alarm::Alarm;
-pub use health::LaneWatch;
-pub(crate) use raw::PrivateCopies;
+pub use alarm::MessageAlarm;
+pub use health::ConsumerHealthWatch;
+pub(crate) use raw::PrivateMessageCopies;
 pub use raw::{Key, RawConsumer, ReadMode, ReadStats};
 pub use watch::Watch;
 

@@ -266,7 +266,7 @@ impl<'a> RawLoan<'a> {
     /// file was truncated.
     pub fn publish(self, bytes: usize) -> Result<(), SendError<()>> {
         let bytes = bytes.min(self.capacity_bytes());
-        self.producer.publish(bytes as u64)
+        self.producer.publish_loan(bytes as u64)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::endpoint::sample::borrows_max;
 use crate::file::error::OpenError;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::identity::TypeIdentity;
@@ -21,7 +21,7 @@ pub use crate::protocol::pins::BORROWS_MAX;
 
 /// Number of times that a claimant yields the CPU when all entries are taken. After that it sleeps
 /// [`CLAIM_SLEEPS_MAX`] times, for a millisecond each.
-const CLAIM_YIELDS: u32 = 32;
+const CLAIM_YIELDS_MAX: u32 = 32;
 /// Number of times that a claimant sleeps when all entries are still taken after its yields.
 const CLAIM_SLEEPS_MAX: u32 = 8;
 
@@ -29,16 +29,16 @@ const CLAIM_SLEEPS_MAX: u32 = 8;
 /// returns false after some 10 ms of pauses in all. This is enough for a process that is freeing an
 /// entry and was preempted. On the heap the function does not pause, because no owner can be dead
 /// there.
-pub(crate) fn claim_pauses(is_file: bool) -> impl FnMut() -> bool {
+pub(crate) fn make_claim_pause(is_file: bool) -> impl FnMut() -> bool {
     let mut pauses = 0;
     move || {
         pauses += 1;
         match pauses {
             _ if !is_file => {}
-            1..=CLAIM_YIELDS => std::thread::yield_now(),
+            1..=CLAIM_YIELDS_MAX => std::thread::yield_now(),
             _ => std::thread::sleep(Duration::from_millis(1)),
         }
-        is_file && pauses <= CLAIM_YIELDS + CLAIM_SLEEPS_MAX
+        is_file && pauses <= CLAIM_YIELDS_MAX + CLAIM_SLEEPS_MAX
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct ReaderSlot {
 
 /// A reader slot that this process has just claimed for a new reader.
 #[derive(Debug)]
-pub(crate) struct ClaimedSlot {
+pub(crate) struct ClaimedReaderSlot {
     pub(crate) slot: ReaderSlot,
     /// True if the slot belonged to a gated reader that died. The cursors that it left still
     /// prevent writers from overwriting its messages.
@@ -78,18 +78,18 @@ pub(crate) struct ClaimedSlot {
 pub(crate) const COPY_PIN_INDEX: u32 = BORROWS_MAX;
 
 impl ReaderSlot {
-    /// Claims the first slot that is free or whose reader is dead. If `resumes` is true and the
-    /// dead reader was gated, leaves its cursors unchanged. If `waits` is true and there is no such
-    /// slot, blocks for up to 10 ms.
+    /// Claims the first slot that is free or whose reader is dead. If `resumes_dead_reader` is true
+    /// and the dead reader was gated, leaves its cursors unchanged. If `waits_for_free_slot` is
+    /// true and there is no such slot, blocks for up to 10 ms.
     ///
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] or [`OpenError::Io`].
     pub(crate) fn claim(
         segment: &Arc<Segment>,
-        resumes: bool,
-        waits: bool,
-    ) -> Result<ClaimedSlot, OpenError> {
+        resumes_dead_reader: bool,
+        waits_for_free_slot: bool,
+    ) -> Result<ClaimedReaderSlot, OpenError> {
         let limits = segment.shape().reader_limit();
         let limit = segment
             .request()
@@ -100,12 +100,12 @@ impl ReaderSlot {
             .collect::<Result<_, _>>()?;
         let owners = blocks.iter().map(|block| &block.owner);
         let me = segment.own_owner_word();
-        let mut pause = claim_pauses(segment.file().is_some());
+        let mut pause = make_claim_pause(segment.file().is_some());
         let held = owner::hold_with_retries(
             owners,
             me,
             |owner| segment.is_dead(owner),
-            || waits && pause(),
+            || waits_for_free_slot && pause(),
         );
         let (index, predecessor) = held.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
@@ -127,7 +127,7 @@ impl ReaderSlot {
         let block = segment.reader_block(index, Access::Write)?;
         let identity = segment.request().type_info.identity();
         let same_type = TypeIdentity::of_reader(block) == identity;
-        let resumed = resumes
+        let resumed = resumes_dead_reader
             && gated
             && predecessor != 0
             && same_type
@@ -149,7 +149,7 @@ impl ReaderSlot {
                 .for_each(|word| word.set(0));
             owner::own(&block.owner);
         }
-        Ok(ClaimedSlot { slot, resumed })
+        Ok(ClaimedReaderSlot { slot, resumed })
     }
 
     /// Announces to publishers that this reader has joined every lane. Must be the last step when a
@@ -175,19 +175,19 @@ impl ReaderSlot {
         }
     }
 
-    /// Announces that this reader has joined the topic file with the number `file`, which has the
-    /// topic's name now. The reader still reads this slot's file, too.
-    pub(crate) fn announce_move(&self, file: u64) {
+    /// Announces that this reader has joined the topic file with the number `file_number`, which
+    /// has the topic's name now. The reader still reads this slot's file, too.
+    pub(crate) fn announce_move(&self, file_number: u64) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // ORDERING(epoch): pairs with the load in `unmoved_readers_in`: a publisher that sees
             // it sees the cursors of this reader in the other file.
-            Word::store(&block.moved_to, file, edge::EPOCH_PUBLISH);
+            Word::store(&block.moved_to, file_number, edge::EPOCH_PUBLISH);
         }
     }
 
     /// Announces that this reader pins slots, so that writers check its pins. Must be called before
     /// the first pin.
-    pub(crate) fn announce_pins(&self) {
+    pub(crate) fn announce_use_of_pins(&self) {
         if let Ok(wait) = self.segment.wait_block(Access::Write) {
             // Relaxed: the fence behind the first pin orders it.
             wait.pinners.set_bits_relaxed(1 << self.index);
@@ -196,28 +196,34 @@ impl ReaderSlot {
 
     /// Raises the number of messages that this reader may borrow at the same time to `borrows`. If
     /// necessary, lowers the limits of other readers that borrow fewer messages than they may. If
-    /// `reserves` is true, no other reader can lower this reader's limit again. `capacity` is the
-    /// number of slots of the reader's shortest lane. All readers together can borrow at most
-    /// [`borrows_max`] messages. Returns false if this reader cannot borrow so many.
+    /// `is_reservation` is true, no other reader can lower this reader's limit again.
+    /// `shortest_lane_slots` is the number of slots of the reader's shortest lane. All readers
+    /// together can borrow at most [`borrows_max`] messages. Returns false if this reader cannot
+    /// borrow so many.
     ///
     /// Gives back what was reserved when all lanes were longer.
-    pub(crate) fn reserve_pins(&self, borrows: u32, reserves: bool, capacity: u64) -> bool {
+    pub(crate) fn try_raise_pin_limit(
+        &self,
+        borrows: u32,
+        is_reservation: bool,
+        shortest_lane_slots: u64,
+    ) -> bool {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
             return false;
         };
-        let reserved = self.current_pin_limit(capacity).reserved;
+        let reserved = self.current_pin_limit(shortest_lane_slots).reserved;
         // WHY those in use also where the limit is 0: they may be in any lane.
         let in_use = self.pins_in_use();
         let limit = reserved.max(in_use.max(borrows).into());
         let wanted = PinLimit {
             limit,
-            reserved: if reserves { limit } else { reserved },
+            reserved: if is_reservation { limit } else { reserved },
         };
-        let memory = SharedLimits { slot: self, block };
-        let is_raised = raise_limit(&memory, wanted, reserved, borrows_max(capacity));
+        let memory = ReaderPinLimits { slot: self, block };
+        let is_raised = raise_limit(&memory, wanted, reserved, borrows_max(shortest_lane_slots));
         if is_raised {
             // Relaxed: only the thread that reads uses it.
-            self.reserved_beside.set(capacity);
+            self.reserved_beside.set(shortest_lane_slots);
         }
         is_raised
     }
@@ -229,16 +235,16 @@ impl ReaderSlot {
         self.held.get().count_ones()
     }
 
-    /// Returns the number of messages that this reader may borrow at the same time now. `capacity`
-    /// is the number of slots of its shortest lane.
-    pub(crate) fn pin_limit(&self, capacity: u64) -> u32 {
-        self.current_pin_limit(capacity).limit as u32
+    /// Returns the number of messages that this reader may borrow at the same time now.
+    /// `shortest_lane_slots` is the number of slots of its shortest lane.
+    pub(crate) fn pin_limit(&self, shortest_lane_slots: u64) -> u32 {
+        self.current_pin_limit(shortest_lane_slots).limit as u32
     }
 
     /// Returns the number of messages that the reader may borrow; 0 if that limit was set when all
     /// lanes were longer, because more was permitted then.
-    fn current_pin_limit(&self, capacity: u64) -> PinLimit {
-        if capacity < self.reserved_beside.get() {
+    fn current_pin_limit(&self, shortest_lane_slots: u64) -> PinLimit {
+        if shortest_lane_slots < self.reserved_beside.get() {
             return PinLimit::default();
         }
         let block = self.segment.reader_block(self.index, Access::Read);
@@ -250,7 +256,7 @@ impl ReaderSlot {
     }
 
     /// Returns the bit mask of the pins that hold a borrowed message: bit i stands for pin i.
-    pub(crate) const fn held_pins(&self) -> &AtomicU64 {
+    pub(crate) const fn held_pin_mask(&self) -> &AtomicU64 {
         &self.held
     }
 
@@ -259,14 +265,14 @@ impl ReaderSlot {
         &self.segment
     }
 
-    /// Returns the word in shared memory that holds pin number `pin`; `None` if the reader's block
-    /// cannot be accessed.
-    pub(crate) fn pin(&self, pin: u32) -> Option<&AtomicU64> {
+    /// Returns the word in shared memory that holds pin number `pin_index`; `None` if the reader's
+    /// block cannot be accessed.
+    pub(crate) fn pin_word(&self, pin_index: u32) -> Option<&AtomicU64> {
         self.segment
             .reader_block(self.index, Access::Write)
             .ok()?
             .pins
-            .get(pin as usize)
+            .get(pin_index as usize)
     }
 
     /// Returns the index of this reader slot in the topic.
@@ -304,12 +310,12 @@ impl ReaderSlot {
 }
 
 /// The limits of all readers of a topic, for the reader with slot `slot` and block `block`.
-struct SharedLimits<'a> {
+struct ReaderPinLimits<'a> {
     slot: &'a ReaderSlot,
     block: &'a ReaderBlock<AtomicU64>,
 }
 
-impl LimitMemory for SharedLimits<'_> {
+impl LimitMemory for ReaderPinLimits<'_> {
     type Word = AtomicU64;
 
     fn own_limit(&self) -> &AtomicU64 {
@@ -396,7 +402,7 @@ pub(crate) const FRUITLESS_WAKES_MAX: u32 = 8;
 /// The slot of a gated reader is not freed, and keeps its cursors, because a successor may continue
 /// there. Only [`release_dead_gate`] frees it.
 pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
-    let Some((word, owner)) = dead_owner(segment, index) else {
+    let Some((word, owner)) = owner_word_if_free_or_dead(segment, index) else {
         return false;
     };
     let Ok(wait) = segment.wait_block(Access::Write) else {
@@ -435,7 +441,7 @@ pub(crate) enum GateState {
 pub(crate) fn release_dead_gate(segment: &Segment, index: u32) -> GateState {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
-    let is_freed = dead_owner(segment, index).is_some_and(|(word, owner)| {
+    let is_freed = owner_word_if_free_or_dead(segment, index).is_some_and(|(word, owner)| {
         owner::free_entry(word, owner, segment.own_owner_word(), || {
             clear_announcements(segment, index)
         })
@@ -467,7 +473,7 @@ pub(crate) fn state_of_gate(segment: &Segment, index: u32) -> GateState {
 
 /// Returns the owner word of a reader slot and its value if the slot is free or its process is
 /// dead; otherwise `None`.
-fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
+fn owner_word_if_free_or_dead(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
     let word = &segment.reader_block(index, Access::Write).ok()?.owner;
     // Relaxed: the exchange decides.
     let owner = word.get();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::endpoint::consumer::{Consumer, Key, PrivateCopies};
+use crate::endpoint::consumer::{Consumer, Key, PrivateMessageCopies};
 use crate::endpoint::reader_slot::{BORROWS_MAX, ReaderSlot};
 use crate::file::extent::Extent;
 use crate::file::label::TopicLabel;
@@ -75,11 +75,11 @@ fn no_pins_reason(held: u32, capacity: u64) -> &'static str {
 }
 
 /// Returns how many messages all readers together can borrow at the same time from a lane of
-/// `capacity` slots. This is half the number of slots, or three of four slots, so that a send
+/// `lane_slots` slots. This is half the number of slots, or three of four slots, so that a send
 /// always finds a free slot.
-pub(crate) const fn borrows_max(capacity: u64) -> u64 {
-    let few = if capacity < 4 { capacity } else { 4 };
-    let half = capacity / 2;
+pub(crate) const fn borrows_max(lane_slots: u64) -> u64 {
+    let few = if lane_slots < 4 { lane_slots } else { 4 };
+    let half = lane_slots / 2;
     if half < few { few - 1 } else { half }
 }
 
@@ -102,7 +102,7 @@ pub(crate) enum SampleMemory {
     Extent(#[expect(dead_code, reason = "kept mapped")] Arc<Extent>),
     /// Private memory to which the reader has copied the message, because it cannot be read in its
     /// slot.
-    PrivateCopies(#[expect(dead_code, reason = "kept allocated")] Arc<PrivateCopies>),
+    PrivateMessageCopies(#[expect(dead_code, reason = "kept allocated")] Arc<PrivateMessageCopies>),
 }
 
 // SAFETY: the bytes are not written while they are pinned; pin and record are atomics.
@@ -163,9 +163,9 @@ impl Drop for RawSample {
     fn drop(&mut self) {
         // WHY: a forked child holds nothing: the pin is its parent's.
         if !self.place.segment().is_forked()
-            && let Some(word) = self.place.pin(self.pin)
+            && let Some(word) = self.place.pin_word(self.pin)
         {
-            free_pin(self.place.held_pins(), word, self.pin);
+            free_pin(self.place.held_pin_mask(), word, self.pin);
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::file::liveness_cache::LivenessCache;
 use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, ReadProgress, TopicMemory};
-use crate::file::session::{EndpointSession, read_one_endpoint};
+use crate::file::segment::{ReadProgress, TopicBlocks as _, TopicMemory};
+use crate::file::session::{EndpointSession, read_without_owner_change};
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
@@ -220,7 +220,7 @@ impl TopicMemory {
     /// Lanes whose file cannot be read are left out. Makes some system calls for each lane.
     #[must_use]
     pub fn offers(&self) -> Vec<(u32, Offer)> {
-        let offer = |(id, _): (ExtentId, u64)| Some((id.lane, self.offer_of(id)?));
+        let offer = |(id, _): (ExtentId, u64)| Some((id.lane, self.offer_of_extent(id)?));
         self.newest_extents().filter_map(offer).collect()
     }
 
@@ -246,8 +246,12 @@ impl TopicMemory {
                 self.with_header(id, |_, offer| is_it(offer).then(|| offer.type_info.clone()));
             found.flatten()
         };
-        let live = |(id, owner)| self.is_live(owner).then(|| type_if(id, |_| true)).flatten();
-        let kept = |(id, _)| type_if(id, |offer| offer.latched_messages() > 0);
+        let live = |(id, owner)| {
+            self.is_owner_live(owner)
+                .then(|| type_if(id, |_| true))
+                .flatten()
+        };
+        let kept = |(id, _)| type_if(id, |offer| offer.latched_message_count() > 0);
         let found = self.newest_extents().find_map(live);
         let found = found.or_else(|| self.newest_extents().find_map(kept));
         found.unwrap_or_else(|| self.type_info().clone())
@@ -283,10 +287,13 @@ impl TopicMemory {
     pub(crate) fn offer_and_publisher(&self, lane: u32) -> Option<(Offer, Option<Participant>)> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed: system calls order the lane file.
-        let claim = || (lane_claim(block), block.generation.get());
-        let found = read_one_endpoint(claim, |((session, _), generation)| {
+        let claim = || (lane_session_and_claim_count(block), block.generation.get());
+        let found = read_without_owner_change(claim, |((session, _), generation)| {
             let id = (generation != 0).then_some(ExtentId { lane, generation })?;
-            Some((self.offer_of(id)?, self.participant(session.owner())))
+            Some((
+                self.offer_of_extent(id)?,
+                self.live_participant(session.owner()),
+            ))
         });
         found.flatten()
     }
@@ -314,9 +321,9 @@ impl TopicMemory {
                 publisher_id,
             }
         };
-        let found = read_one_endpoint(
-            || lane_claim(block),
-            |(session, claims)| counters(cache.participant(self, session.owner()), claims),
+        let found = read_without_owner_change(
+            || lane_session_and_claim_count(block),
+            |(session, claims)| counters(cache.live_participant(self, session.owner()), claims),
         );
         let found = found.unwrap_or_else(|| counters(None, block.epoch.get()));
         (found.claims > 0).then_some(found)
@@ -337,7 +344,7 @@ impl TopicMemory {
         let block = self.reader_block(slot, Access::Read).ok()?;
         let wait = self.wait_block(Access::Read).ok()?;
         let session = || EndpointSession::load(&block.owner, &block.joined);
-        let reader = read_one_endpoint(session, |session| {
+        let reader = read_without_owner_change(session, |session| {
             let owner_id = session.joined_owner()?;
             (!self.is_dead(owner_id)).then(|| JoinedReader {
                 slot,
@@ -375,8 +382,8 @@ impl TopicMemory {
         let cursors = self.cursors(slot, Access::Read).ok()?;
         let wait = self.wait_block(Access::Read).ok();
         let session = || EndpointSession::load(&block.owner, &block.joined);
-        let counters = read_one_endpoint(session, |session| {
-            let subscriber = cache.participant(self, session.owner())?;
+        let counters = read_without_owner_change(session, |session| {
+            let subscriber = cache.live_participant(self, session.owner())?;
             let words = wait.map_or((0, 0), |wait| (wait.waiters.get(), wait.gated.get()));
             let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
             let unread = self.unread_counts(cursors, counters.match_settings());
@@ -408,17 +415,17 @@ impl TopicMemory {
         unread
     }
 
-    /// Returns the process of the endpoint with the owner word `owner`; `None` if that process is
-    /// dead, or only holds the lane or reader slot to clear or claim it.
-    pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
-        let lives = owner != 0 && owner & HELD_BIT == 0 && !self.is_dead(owner);
-        lives.then(|| self.process_of(owner))
+    /// Returns the process of the endpoint with the owner word `owner_word`; `None` if that process
+    /// is dead, or only holds the lane or reader slot to clear or claim it.
+    pub(crate) fn live_participant(&self, owner_word: u64) -> Option<Participant> {
+        let lives = owner_word != 0 && owner_word & HELD_BIT == 0 && !self.is_dead(owner_word);
+        lives.then(|| self.process_of(owner_word))
     }
 }
 
 /// Returns the session of a lane, and how often the lane was claimed. At least one of them changes
 /// when another publisher claims the lane.
-fn lane_claim(block: &LaneBlock<AtomicU64>) -> (EndpointSession, u64) {
+fn lane_session_and_claim_count(block: &LaneBlock<AtomicU64>) -> (EndpointSession, u64) {
     // Relaxed: a counter for people.
     (
         EndpointSession::load(&block.owner, &block.epoch_owner),
@@ -460,7 +467,7 @@ fn counters_of_reader(
     slot: u32,
     (block, cursors): (&ReaderBlock<AtomicU64>, &[AtomicU64]),
     subscriber: Participant,
-    (waiters, gated): (u64, u64),
+    (waiter_mask, gated_mask): (u64, u64),
 ) -> ReaderCounters {
     let has_joined = block.joined.get() == block.owner.get();
     let type_identity = TypeIdentity::of_reader(block);
@@ -475,8 +482,8 @@ fn counters_of_reader(
         waiting: 0,
         busy: block.busy.get(),
         borrowed: block.pins.iter().filter(|pin| pin.get() != 0).count() as u32,
-        asleep: waiters & 1 << slot != 0,
-        is_reliable: gated & 1 << slot != 0,
+        asleep: waiter_mask & 1 << slot != 0,
+        is_reliable: gated_mask & 1 << slot != 0,
         type_identity: if has_joined {
             type_identity
         } else {

@@ -131,14 +131,14 @@ pub enum OpenError {
     },
     /// Every lane that this publisher is allowed to claim has a live publisher. Try again after one
     /// of them has left.
-    #[error("all {limit} places of publishers are taken: {}", describe_limit(*limit))]
+    #[error("all {limit} places of publishers are taken: {}", advice_on_limit(*limit))]
     TooManyPublishers {
         /// Number of lanes among which this publisher has to claim one.
         limit: u32,
     },
     /// Every reader slot that this reader is allowed to claim has a live reader. Try again after
     /// one of them has left.
-    #[error("all {limit} places of subscribers are taken: {}", describe_limit(*limit))]
+    #[error("all {limit} places of subscribers are taken: {}", advice_on_limit(*limit))]
     TooManySubscribers {
         /// Number of reader slots among which this reader has to claim one.
         limit: u32,
@@ -218,7 +218,7 @@ pub enum OpenError {
 
 /// Returns advice for a user who needs more lanes or reader slots than `limit`, all of which are in
 /// use.
-fn describe_limit(limit: u32) -> String {
+fn advice_on_limit(limit: u32) -> String {
     if limit < PARTICIPANTS_MAX {
         format!("close one of them, or allow this one more of the {PARTICIPANTS_MAX} of the topic")
     } else {

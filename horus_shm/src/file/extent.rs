@@ -17,7 +17,7 @@ use crate::file::error::OpenError;
 use crate::file::header::{self, ExtentBoundary, ExtentId, HeaderError, LaneHeader};
 use crate::file::lane_name;
 use crate::file::offer::Offer;
-use crate::file::open::{no_space_or_io_error, reserve};
+use crate::file::open::{no_space_or_io_error, reserve_file_range};
 use crate::file::segment::{SEARCHED_EXTENTS_MAX, TopicFile};
 use crate::os::cancel::NoCancelGuard;
 use crate::os::descriptor::CheckedFd;
@@ -33,12 +33,12 @@ use crate::protocol::tuning::Tuning;
 
 /// Maximum number of extents of one lane whose files exist. There may be more while reliable
 /// readers still have to read extents of earlier publishers, or if later extents have no messages.
-pub(crate) const EXTENTS_MAX: usize = 4;
+pub(crate) const EXTENT_FILES_PER_LANE_MAX: usize = 4;
 
 /// Maximum size in bytes of all slots of a lane together that a reader maps as writable memory.
 /// WHY: if the slots are small, a writable mapping makes receiving faster. Measured on a Zen 4 with
 /// first-level caches of 32 KiB: faster with 16 KiB, not with 32 KiB and more.
-const WRITABLE_BYTES_MAX: usize = 16 << 10;
+const READER_WRITABLE_BYTES_MAX: usize = 16 << 10;
 
 /// The purpose for which an endpoint maps an extent (file of slots).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +55,12 @@ pub(crate) enum ExtentUse {
 }
 
 impl ExtentUse {
-    /// Returns the access with which an endpoint maps slots that have `bytes` bytes together. WHY
-    /// only a reader that is declared to be alone may map them writable: a stray store of its
+    /// Returns the access with which an endpoint maps slots that have `slots_bytes` bytes together.
+    /// WHY only a reader that is declared to be alone may map them writable: a stray store of its
     /// process could damage a message that another reader receives.
-    fn access(self, bytes: usize) -> Access {
-        let is_faster = || bytes <= WRITABLE_BYTES_MAX && Tuning::current().maps_slots_writable;
+    fn mapping_access(self, slots_bytes: usize) -> Access {
+        let is_faster =
+            || slots_bytes <= READER_WRITABLE_BYTES_MAX && Tuning::current().maps_slots_writable;
         match self {
             Self::Write => Access::Write,
             Self::ReadAlone if is_faster() => Access::ReadWritable,
@@ -147,13 +148,13 @@ impl Extent {
             id,
             base,
         };
-        let header = header::encode_lane(&offer, &header, topic.provenance()?);
+        let header = header::encode_lane_header(&offer, &header, topic.provenance()?);
         for part in [0..header.len() as u64, offer.shape.slots()] {
-            reserve(fd.as_fd(), part, || topic.path())?;
+            reserve_file_range(fd.as_fd(), part, || topic.path())?;
         }
         os::write_at(fd.as_fd(), &header, 0)
             .map_err(place.io_error("writing the header of a lane file of"))?;
-        let access = topic.namespace.access();
+        let access = topic.namespace.access_rule();
         let given = access.apply_to_file(fd.as_fd());
         given.map_err(place.io_error("setting the mode of a lane file of"))?;
         // WHY before it has a name: if it cannot be mapped, no file is left.
@@ -167,7 +168,7 @@ impl Extent {
             linked => linked,
         }
         .map_err(|error| no_space("naming a lane file of", error))?;
-        extent.keep_descriptor(&place, fd)
+        extent.with_descriptor_if_needed(&place, fd)
     }
 
     /// Opens and maps the lane file of extent `id`. Checks the file before it trusts its content.
@@ -182,7 +183,7 @@ impl Extent {
     ) -> Result<Self, OpenError> {
         let (fd, base, offer) = Self::open_and_read_header(topic, id, OpenMode::ReadWrite)?;
         let place = LaneFilePath { topic, id };
-        Self::map_file(&place, &fd, (base, offer), usage)?.keep_descriptor(&place, fd)
+        Self::map_file(&place, &fd, (base, offer), usage)?.with_descriptor_if_needed(&place, fd)
     }
 
     /// Reads the header of a lane file. Returns the position and the sequence number at which the
@@ -206,12 +207,12 @@ impl Extent {
         mode: OpenMode,
     ) -> Result<(OwnedFd, ExtentBoundary, Offer), OpenError> {
         let place = LaneFilePath { topic, id };
-        let fd = open_file(topic, id, mode)?;
+        let fd = open_lane_file(topic, id, mode)?;
         let stat = os::fstat(fd.as_fd()).map_err(place.io_error("looking at a lane file of"))?;
         let refused = if !stat.is_file() {
             Some("not a regular file".to_owned())
         } else {
-            topic.namespace.access().check_file(&stat).err()
+            topic.namespace.access_rule().check_file(&stat).err()
         };
         if let Some(found) = refused {
             let path = place.path();
@@ -234,7 +235,7 @@ impl Extent {
     ) -> Result<Self, OpenError> {
         let range = offer.shape.slots();
         let bytes = offer.shape.slots_bytes() as usize;
-        let slots = Region::map(fd.as_fd(), range.start, bytes, usage.access(bytes));
+        let slots = Region::map(fd.as_fd(), range.start, bytes, usage.mapping_access(bytes));
         Ok(Self {
             id: place.id,
             usage,
@@ -249,7 +250,11 @@ impl Extent {
 
     /// Stores the descriptor of the lane file in the extent, if the endpoint needs the open file
     /// later.
-    fn keep_descriptor(mut self, place: &LaneFilePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
+    fn with_descriptor_if_needed(
+        mut self,
+        place: &LaneFilePath<'_>,
+        fd: OwnedFd,
+    ) -> Result<Self, OpenError> {
         if self.usage.keeps_descriptor() {
             self.fd =
                 Some(CheckedFd::new(fd).map_err(place.io_error("looking at a lane file of"))?);
@@ -258,7 +263,7 @@ impl Extent {
     }
 
     /// Returns the address of the first slot.
-    pub(crate) const fn slots(&self) -> *mut u8 {
+    pub(crate) const fn first_slot_address(&self) -> *mut u8 {
         self.slots.address()
     }
 
@@ -270,7 +275,7 @@ impl Extent {
 
     /// Makes the pages of all slots resident with a single system call, so that later writes cause
     /// no page faults.
-    pub(crate) fn populate(&self) {
+    pub(crate) fn populate_pages(&self) {
         self.slots.populate(self.offer.shape.slots_bytes() as usize);
     }
 
@@ -285,7 +290,7 @@ impl Extent {
     ///
     /// `dst` is writable for `bytes` bytes. `bytes` is at most the payload of a slot, and `index`
     /// is below the capacity.
-    pub(crate) unsafe fn copy_slot(&self, index: u64, dst: *mut u8, bytes: usize) -> bool {
+    pub(crate) unsafe fn try_copy_slot(&self, index: u64, dst: *mut u8, bytes: usize) -> bool {
         let shape = &self.offer.shape;
         let offset = index * shape.stride();
         if let Some(file) = &self.fd {
@@ -302,7 +307,7 @@ impl Extent {
             }
         }
         // SAFETY: the index is below the capacity, so the slot lies in the region.
-        let slot = unsafe { self.slots().add(offset as usize) };
+        let slot = unsafe { self.first_slot_address().add(offset as usize) };
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract. While there
         // is an observer, slots on the heap are written only by racing stores:
         // `Segment::has_observers`.
@@ -320,7 +325,7 @@ struct LaneFilePath<'a> {
 
 impl LaneFilePath<'_> {
     fn name(&self) -> String {
-        file_name(self.topic, self.id)
+        name_of_lane_file(self.topic, self.id)
     }
 
     fn path(&self) -> PathBuf {
@@ -404,7 +409,7 @@ impl LaneFilePath<'_> {
 /// # Errors
 ///
 /// [`OpenError::NotATopic`] or [`OpenError::Io`].
-pub(super) fn open_file(
+pub(super) fn open_lane_file(
     topic: &TopicFile,
     id: ExtentId,
     mode: OpenMode,
@@ -422,7 +427,7 @@ pub(super) fn lane_file_path(topic: &TopicFile, id: ExtentId) -> PathBuf {
 }
 
 /// Returns the name of the lane file of extent `id`.
-fn file_name(topic: &TopicFile, id: ExtentId) -> String {
+fn name_of_lane_file(topic: &TopicFile, id: ExtentId) -> String {
     lane_name::lane_file_name(topic.topic_id, topic.id.inode(), id)
 }
 
@@ -430,14 +435,14 @@ fn file_name(topic: &TopicFile, id: ExtentId) -> String {
 /// open it.
 pub(crate) fn lane_file_exists(topic: &TopicFile, id: ExtentId) -> bool {
     let dir = topic.namespace.topics_dir();
-    dir.is_ok_and(|dir| os::fstatat(dir, file_name(topic, id)).is_ok())
+    dir.is_ok_and(|dir| os::fstatat(dir, name_of_lane_file(topic, id)).is_ok())
 }
 
 /// Removes the file of extent `id` from its directory, if it exists. WHY there is no error: a file
 /// that cannot be removed now is removed with the topic, or by a sweep.
 pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {
     if let Ok(dir) = topic.namespace.topics_dir() {
-        let _ = os::unlink(dir, file_name(topic, id));
+        let _ = os::unlink(dir, name_of_lane_file(topic, id));
     }
 }
 
@@ -451,7 +456,7 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
         return;
     };
     let Ok(names) = os::list_dir(dir) else {
-        return remove_referenced_lane_files(topic);
+        return remove_lane_files_without_listing(topic);
     };
     let names = names.iter().map(|name| name.to_string_lossy());
     let prefix = lane_name::lane_files_prefix(topic.topic_id);
@@ -462,14 +467,14 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
 
 /// Removes the lane files whose numbers are in the lane blocks of the topic file, and those with
 /// nearby numbers. Unlike listing the directory, this needs no free descriptor.
-fn remove_referenced_lane_files(topic: &TopicFile) {
+fn remove_lane_files_without_listing(topic: &TopicFile) {
     let Ok(blocks) = topic.read_lane_blocks() else {
         return;
     };
     for lane in 0..TopicShape::FILE.lane_limit() {
-        let newest = blocks.word(lane, offset_of!(LaneBlock<AtomicU64>, generation));
+        let newest = blocks.word_at(lane, offset_of!(LaneBlock<AtomicU64>, generation));
         // An owner that died while it grew left a file with the next generation.
-        let oldest = blocks.word(lane, offset_of!(LaneBlock<AtomicU64>, oldest));
+        let oldest = blocks.word_at(lane, offset_of!(LaneBlock<AtomicU64>, oldest));
         let last = newest.saturating_sub(SEARCHED_EXTENTS_MAX)..=newest.saturating_add(1);
         for generation in last.chain([oldest]) {
             remove_lane_file(topic, ExtentId { lane, generation });

@@ -74,7 +74,7 @@ impl ExtentBoundary {
     /// Returns the number of messages that were sent in the lane before `position`, if no slot was
     /// skipped since this boundary; `None` if `position` is before the boundary.
     #[must_use]
-    pub(crate) const fn number_at(self, position: u64) -> Option<u64> {
+    pub(crate) const fn messages_before(self, position: u64) -> Option<u64> {
         match position.checked_sub(self.position) {
             Some(sent) => Some(self.number.saturating_add(sent)),
             None => None,
@@ -100,7 +100,7 @@ pub struct LaneHeader {
 /// Encodes the header area of a new topic file: the header, the schema text, and zeros. `now_ns` is
 /// the present time in nanoseconds since 1970.
 #[must_use]
-pub fn encode(
+pub fn encode_topic_header(
     type_info: &TypeInfo,
     topic: &str,
     topic_id: [u8; 16],
@@ -112,7 +112,7 @@ pub fn encode(
         created_ns: now_ns,
         topic_id,
         topic_name_bytes: topic.len() as u32,
-        ..common_fields(MAGIC, type_info, provenance)
+        ..header_with_common_fields(MAGIC, type_info, provenance)
     };
     header.topic_name[..topic.len()].copy_from_slice(topic.as_bytes());
     let mut bytes = encode_header(header, type_info);
@@ -123,7 +123,7 @@ pub fn encode(
 /// Encodes the header of a new lane file, and the schema text after it. The zeros that fill the
 /// header area are left out.
 #[must_use]
-pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> Vec<u8> {
+pub fn encode_lane_header(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> Vec<u8> {
     let request = offer.shape.request();
     let header = Header {
         file_bytes: offer.shape.file_bytes(),
@@ -141,13 +141,17 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
         session_id: lane.base.session_id,
         topic_inode: lane.topic_inode,
         lane: lane.id.lane,
-        ..common_fields(LANE_MAGIC, &offer.type_info, provenance)
+        ..header_with_common_fields(LANE_MAGIC, &offer.type_info, provenance)
     };
     encode_header(header, &offer.type_info)
 }
 
 /// Returns a header in which only the common fields of topic files and lane files are set.
-fn common_fields(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> Header {
+fn header_with_common_fields(
+    magic: [u8; 8],
+    type_info: &TypeInfo,
+    provenance: Provenance,
+) -> Header {
     let mut header = Header {
         magic,
         layout_version: LAYOUT_VERSION,
@@ -190,7 +194,11 @@ fn checksum(header: &Header, schema: &[u8]) -> u32 {
     crc.finalize()
 }
 
-fn damaged_field(field: &'static str, found: impl ToString, wanted: impl ToString) -> HeaderError {
+fn damaged_field_error(
+    field: &'static str,
+    found: impl ToString,
+    wanted: impl ToString,
+) -> HeaderError {
     HeaderError::Damaged {
         field,
         found: found.to_string(),
@@ -216,7 +224,7 @@ pub struct TopicHeader {
 /// # Errors
 ///
 /// The first error found. The fields that identify the file are checked first, then the others.
-pub fn decode(
+pub fn decode_topic_header(
     bytes: &[u8],
     file_bytes: u64,
     topic: &str,
@@ -226,7 +234,7 @@ pub fn decode(
     check_file_bytes(&header, file_bytes, TopicShape::FILE.file_bytes())?;
     let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
     if name != topic {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "topic name",
             format!("'{name}'"),
             format!("'{topic}'"),
@@ -243,7 +251,7 @@ pub fn decode(
 ///
 /// # Errors
 ///
-/// The same as for [`decode`].
+/// The same as for [`decode_topic_header`].
 pub fn decode_lane_header(
     bytes: &[u8],
     file_bytes: u64,
@@ -253,11 +261,11 @@ pub fn decode_lane_header(
     let offer = decode_offer(&header, type_info)?;
     check_file_bytes(&header, file_bytes, offer.shape.file_bytes())?;
     if header.lane >= PARTICIPANTS_MAX {
-        return Err(damaged_field("lane", header.lane, "0 to 63"));
+        return Err(damaged_field_error("lane", header.lane, "0 to 63"));
     }
     // WHY not any number: those of later extents must not overflow.
     if header.generation > POSITION_MAX {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "generation",
             header.generation,
             format!("0 to {POSITION_MAX}"),
@@ -269,7 +277,7 @@ pub fn decode_lane_header(
         session_id: header.session_id,
     };
     if base.position > PLAUSIBLE_POSITION_MAX || base.number > base.position {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "base position",
             base.position,
             format!("{} to {PLAUSIBLE_POSITION_MAX}", base.number),
@@ -296,7 +304,7 @@ fn decode_and_check(
 ) -> Result<(Header, TypeInfo), HeaderError> {
     let Some(fixed) = bytes.get(..size_of::<Header>()) else {
         let magic = bytes.starts_with(&wanted_magic);
-        let truncated = damaged_field("file size", bytes.len(), HEADER_BYTES);
+        let truncated = damaged_field_error("file size", bytes.len(), HEADER_BYTES);
         return Err(if magic { truncated } else { HeaderError::Magic });
     };
     let header: Header = bytemuck::pod_read_unaligned(fixed);
@@ -307,14 +315,14 @@ fn decode_and_check(
         return Err(HeaderError::Version(header.layout_version));
     }
     if bytes.len() < HEADER_BYTES {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "file size",
             file_bytes,
             format!("at least {HEADER_BYTES}"),
         ));
     }
     if header.endianness != ENDIANNESS {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "byte order",
             format!("{:#x}", header.endianness),
             "little-endian",
@@ -328,7 +336,7 @@ fn decode_and_check(
         .filter(|&n| n <= SCHEMA_BYTES_MAX);
     let schema = schema.and_then(|n| bytes.get(SCHEMA_OFFSET..SCHEMA_OFFSET + n));
     let Some(schema) = schema else {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "schema text length",
             header.schema_bytes,
             SCHEMA_BYTES_MAX,
@@ -336,7 +344,7 @@ fn decode_and_check(
     };
     let crc = checksum(&header, schema);
     if crc != header.crc {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "checksum",
             format!("{:#010x}", header.crc),
             format!("{crc:#010x}"),
@@ -353,21 +361,21 @@ fn decode_and_check(
 /// file system (`found`).
 fn check_file_bytes(header: &Header, found: u64, wanted: u64) -> Result<(), HeaderError> {
     if header.file_bytes != wanted {
-        return Err(damaged_field(
+        return Err(damaged_field_error(
             "recorded file size",
             header.file_bytes,
             wanted,
         ));
     }
     if found != wanted {
-        return Err(damaged_field("file size", found, wanted));
+        return Err(damaged_field_error("file size", found, wanted));
     }
     Ok(())
 }
 
 fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> {
-    let schema =
-        str::from_utf8(schema).map_err(|_| damaged_field("schema text", "not UTF-8", "text"))?;
+    let schema = str::from_utf8(schema)
+        .map_err(|_| damaged_field_error("schema text", "not UTF-8", "text"))?;
     let sized = decode_flag("sized", header.sized)?;
     // WHY: messages of this type must fit the shortest lane.
     LaneShape::new(ShapeRequest {
@@ -377,7 +385,7 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
         sized,
         pinnable: sized,
     })
-    .map_err(|error| damaged_field(error.field, error.found, error.wanted))?;
+    .map_err(|error| damaged_field_error(error.field, error.found, error.wanted))?;
     Ok(TypeInfo {
         name: decode_text("type name", &header.type_name, header.type_name_bytes)?.into(),
         schema: schema.to_owned().into(),
@@ -390,7 +398,7 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
 }
 
 /// Maximum length in bytes of a message's head: the fields that precede data of variable length.
-const HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
+const MESSAGE_HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
 
 fn decode_field_prefixes(header: &Header) -> Result<FieldPrefixes, HeaderError> {
     let entries = header.growth.iter();
@@ -404,13 +412,13 @@ fn decode_field_prefixes(header: &Header) -> Result<FieldPrefixes, HeaderError> 
     let mut ends = used.iter().map(|[_, end]| *end);
     let is_valid = unused.iter().all(|entry| *entry == [0; 2])
         && ends.all(|end| (1..=longest).contains(&end))
-        && header.head_bytes <= HEAD_BYTES_MAX
+        && header.head_bytes <= MESSAGE_HEAD_BYTES_MAX
         && (header.sized == 1 || header.head_bytes == 0);
     if is_valid {
         return Ok(growth);
     }
     let wanted = "prefixes that end in the message, then zeros";
-    Err(damaged_field(
+    Err(damaged_field_error(
         "growth",
         format!("{:?}", header.growth),
         wanted,
@@ -421,7 +429,7 @@ fn decode_offer(header: &Header, type_info: TypeInfo) -> Result<Offer, HeaderErr
     let pinnable = decode_flag("pinnable", header.pinnable)?;
     if type_info.sized && !pinnable {
         let wanted = "1 where messages have lengths of their own";
-        return Err(damaged_field("pinnable", 0, wanted));
+        return Err(damaged_field_error("pinnable", 0, wanted));
     }
     let shape = LaneShape::new(ShapeRequest {
         payload_bytes: header.payload_bytes,
@@ -430,9 +438,9 @@ fn decode_offer(header: &Header, type_info: TypeInfo) -> Result<Offer, HeaderErr
         sized: type_info.sized,
         pinnable,
     })
-    .map_err(|error| damaged_field(error.field, error.found, error.wanted))?;
+    .map_err(|error| damaged_field_error(error.field, error.found, error.wanted))?;
     if header.stride != shape.stride() {
-        return Err(damaged_field("stride", header.stride, shape.stride()));
+        return Err(damaged_field_error("stride", header.stride, shape.stride()));
     }
     Ok(Offer {
         type_info,
@@ -456,7 +464,7 @@ fn decode_flag(field: &'static str, value: u32) -> Result<bool, HeaderError> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(damaged_field(field, value, "0 or 1")),
+        _ => Err(damaged_field_error(field, value, "0 or 1")),
     }
 }
 
@@ -465,7 +473,7 @@ fn decode_text(field: &'static str, bytes: &[u8], length: u32) -> Result<String,
         .get(..length as usize)
         .and_then(|used| str::from_utf8(used).ok());
     used.map(str::to_owned)
-        .ok_or_else(|| damaged_field(field, "not text of its length", "text"))
+        .ok_or_else(|| damaged_field_error(field, "not text of its length", "text"))
 }
 
 const _: () = assert!(TOPIC_NAME_BYTES_MAX <= 208 && TYPE_NAME_BYTES_MAX == 128);

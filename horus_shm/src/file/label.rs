@@ -11,7 +11,7 @@ use crate::process::fork::ForkLocal;
 /// The names of all topics that this process has opened, each once. Fork-local, because another
 /// thread of the parent may hold the lock during a fork. Names that the parent entered stay valid
 /// in the child.
-static OPENED_NAMES: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
+static OPENED_TOPIC_NAMES: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
 
 /// The name of a topic, for error texts. It is displayed as `topic 'camera/rgb'`.
 ///
@@ -43,7 +43,7 @@ impl TopicLabel {
     #[must_use]
     pub fn new(name: &TopicName) -> Self {
         // WHY poison is ignored: an insertion that panics leaves the set unchanged.
-        let mut names = OPENED_NAMES
+        let mut names = OPENED_TOPIC_NAMES
             .get()
             .lock()
             .unwrap_or_else(PoisonError::into_inner);

@@ -17,14 +17,14 @@ pub(crate) fn lane_files_prefix(topic_id: [u8; 16]) -> String {
 }
 
 /// Returns true if `name` has the form of a lane file's name, in this or any other layout version.
-pub(crate) fn is_lane_file(name: &str) -> bool {
-    split_name(name).is_some()
+pub(crate) fn is_lane_file_name(name: &str) -> bool {
+    split_lane_file_name(name).is_some()
 }
 
 /// Returns the inode of the topic file to which the lane file belongs, as given in the file's name
 /// `name`; `None` if this is not the name of a lane file of this version of the layout.
-pub(crate) fn topic_inode_in(name: &str) -> Option<u64> {
-    let (topic_id, numbers) = split_name(name)?;
+pub(crate) fn topic_inode_in_name(name: &str) -> Option<u64> {
+    let (topic_id, numbers) = split_lane_file_name(name)?;
     let [inode, lane, generation] = numbers[..] else {
         return None;
     };
@@ -37,7 +37,7 @@ pub(crate) fn topic_inode_in(name: &str) -> Option<u64> {
 
 /// Splits the name of a lane file into the topic's random id and the numbers that follow it; `None`
 /// if `name` has a different form.
-fn split_name(name: &str) -> Option<([u8; 16], Vec<u64>)> {
+fn split_lane_file_name(name: &str) -> Option<([u8; 16], Vec<u64>)> {
     let (topic, numbers) = name.strip_prefix('.')?.split_once('.')?;
     let topic_id = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();
     let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
@@ -62,15 +62,15 @@ mod tests {
             ".000102030405060708090a0b0c0d0e0f.1099511627776.63.18446744073709551615"
         );
         assert!(name.starts_with(&lane_files_prefix(TOPIC)));
-        assert_eq!(topic_inode_in(&name), Some(1 << 40));
-        assert!(is_lane_file(&name));
+        assert_eq!(topic_inode_in_name(&name), Some(1 << 40));
+        assert!(is_lane_file_name(&name));
     }
 
     #[test]
     fn names_of_earlier_versions_are_lane_files_without_an_inode() {
         let name = ".000102030405060708090a0b0c0d0e0f.3.1";
-        assert!(is_lane_file(name));
-        assert_eq!(topic_inode_in(name), None);
+        assert!(is_lane_file_name(name));
+        assert_eq!(topic_inode_in_name(name), None);
     }
 
     #[test]
@@ -86,8 +86,8 @@ mod tests {
             ".000102030405060708090a0b0c0d0e0g.7.3.1",
             ".000102030405060708090a0b0c0d0e0f.7.x.1",
         ] {
-            assert!(!is_lane_file(name), "{name}");
-            assert_eq!(topic_inode_in(name), None, "{name}");
+            assert!(!is_lane_file_name(name), "{name}");
+            assert_eq!(topic_inode_in_name(name), None, "{name}");
         }
         for name in [
             ".000102030405060708090a0b0c0d0e0f.07.3.1",
@@ -95,7 +95,7 @@ mod tests {
             ".000102030405060708090A0b0c0d0e0f.7.3.1",
             ".000102030405060708090a0b0c0d0e0f.7.4294967296.1",
         ] {
-            assert_eq!(topic_inode_in(name), None, "{name}");
+            assert_eq!(topic_inode_in_name(name), None, "{name}");
         }
     }
 }

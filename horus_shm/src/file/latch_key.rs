@@ -15,7 +15,7 @@ impl LatchKey {
     /// texts have the same key with a probability of 2^-32.
     #[must_use]
     pub const fn new(text: &str) -> Self {
-        Self(fnv1a(text.as_bytes()))
+        Self(fnv1a_32(text.as_bytes()))
     }
 
     /// Returns the key of this program. It is computed from the name of the program's file; if that
@@ -24,12 +24,12 @@ impl LatchKey {
     #[must_use]
     pub fn of_program() -> Self {
         let arguments = fs::read("/proc/self/cmdline").unwrap_or_default();
-        Self(fnv1a(program_name(&arguments)))
+        Self(fnv1a_32(program_name(&arguments)))
     }
 }
 
 /// Computes the 32-bit FNV-1a hash: <https://datatracker.ietf.org/doc/html/rfc9923>.
-const fn fnv1a(bytes: &[u8]) -> u32 {
+const fn fnv1a_32(bytes: &[u8]) -> u32 {
     let mut hash = 0x811c_9dc5;
     let mut index = 0;
     while index < bytes.len() {
@@ -43,29 +43,31 @@ const fn fnv1a(bytes: &[u8]) -> u32 {
 /// byte ends each argument.
 fn program_name(arguments: &[u8]) -> &[u8] {
     let mut arguments = arguments.split(|&byte| byte == 0);
-    let program = last_component(arguments.next().unwrap_or_default());
-    let is_python = INTERPRETERS.iter().any(|name| program.starts_with(name));
-    let executed = is_python.then(|| python_program(arguments)).flatten();
+    let program = last_path_component(arguments.next().unwrap_or_default());
+    let is_python = PYTHON_INTERPRETERS
+        .iter()
+        .any(|name| program.starts_with(name));
+    let executed = is_python.then(|| python_program_name(arguments)).flatten();
     executed.unwrap_or(program)
 }
 
 /// The beginnings of the names of Python interpreters, such as `python3.12`.
-const INTERPRETERS: [&[u8]; 2] = [b"python", b"pypy"];
+const PYTHON_INTERPRETERS: [&[u8]; 2] = [b"python", b"pypy"];
 
 /// The long options of Python interpreters whose value is the next argument. The second one is
 /// PyPy's.
-const LONG_OPTIONS_WITH_VALUE: [&[u8]; 2] = [b"--check-hash-based-pycs", b"--jit"];
+const PYTHON_LONG_OPTIONS_WITH_VALUE: [&[u8]; 2] = [b"--check-hash-based-pycs", b"--jit"];
 
 /// Returns the name of the script or module that a Python interpreter executes, or the text of the
 /// command; `None` if it reads a program from its input. `arguments` are those after the
 /// interpreter's own name.
-fn python_program<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+fn python_program_name<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     let given = |value: &'a [u8]| (!value.is_empty()).then_some(value);
     while let Some(argument) = arguments.next() {
         if argument == b"--" {
-            return arguments.next().and_then(given).map(last_component);
+            return arguments.next().and_then(given).map(last_path_component);
         }
-        if LONG_OPTIONS_WITH_VALUE.contains(&argument) {
+        if PYTHON_LONG_OPTIONS_WITH_VALUE.contains(&argument) {
             arguments.next();
             continue;
         }
@@ -73,7 +75,7 @@ fn python_program<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Option<&
             continue;
         }
         let Some(letters) = argument.strip_prefix(b"-") else {
-            return given(argument).map(last_component);
+            return given(argument).map(last_path_component);
         };
         // WHY only the first: what follows in the argument is its value.
         let Some(at) = letters.iter().position(|letter| b"cmWX".contains(letter)) else {
@@ -91,7 +93,7 @@ fn python_program<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Option<&
     None
 }
 
-fn last_component(path: &[u8]) -> &[u8] {
+fn last_path_component(path: &[u8]) -> &[u8] {
     let name = Path::new(std::ffi::OsStr::from_bytes(path)).file_name();
     name.map_or(path, std::ffi::OsStr::as_bytes)
 }

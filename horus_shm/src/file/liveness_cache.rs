@@ -20,16 +20,20 @@ pub struct LivenessCache {
 impl LivenessCache {
     /// Returns the process that the owner word `owner` identifies in `topic`; `None` if that
     /// process is dead. Checks only processes that are not in the cache.
-    pub(super) fn participant(&mut self, topic: &TopicMemory, owner: u64) -> Option<Participant> {
+    pub(super) fn live_participant(
+        &mut self,
+        topic: &TopicMemory,
+        owner: u64,
+    ) -> Option<Participant> {
         // WHY not on the heap: there all participants are this process.
         let Some(file) = topic.file() else {
-            return topic.participant(owner);
+            return topic.live_participant(owner);
         };
         let key = (file.namespace.registry().id(), owner);
         if let Some(participant) = self.alive.get(&key) {
             return Some(participant.clone());
         }
-        let participant = topic.participant(owner)?;
+        let participant = topic.live_participant(owner)?;
         self.alive.insert(key, participant.clone());
         Some(participant)
     }

@@ -22,7 +22,7 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
 /// The character that replaces `/` in file names: the topic `a/b` has the file `a+b`.
-const SLASH_IN_FILE_NAMES: &str = "+";
+const SLASH_REPLACEMENT_IN_FILE_NAMES: &str = "+";
 
 /// The checked name of a topic, without a leading slash, and the name of the topic's file.
 ///
@@ -49,7 +49,7 @@ impl TopicName {
         let start = usize::from(name.starts_with('/'));
         check_name(name, start, NameKind::Topic)?;
         let name: Box<str> = name[start..].into();
-        let file_name = name.replace('/', SLASH_IN_FILE_NAMES).into();
+        let file_name = name.replace('/', SLASH_REPLACEMENT_IN_FILE_NAMES).into();
         Ok(Self { name, file_name })
     }
 
@@ -68,7 +68,7 @@ impl TopicName {
                 at,
             });
         }
-        let name = file_name.replace(SLASH_IN_FILE_NAMES, "/");
+        let name = file_name.replace(SLASH_REPLACEMENT_IN_FILE_NAMES, "/");
         check_name(&name, 0, NameKind::File)?;
         Ok(Self {
             name: name.into(),

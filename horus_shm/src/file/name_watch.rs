@@ -23,7 +23,7 @@ const NAME_CHECK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Size of the stack of the thread that checks the names. It is this large because the thread calls
 /// the program's logger.
-const STACK_BYTES: usize = 256 << 10;
+const NAME_THREAD_STACK_BYTES: usize = 256 << 10;
 
 static WATCHED_NAMES: ForkLocal<Mutex<WatchedNames>> = ForkLocal::new();
 
@@ -123,7 +123,7 @@ impl NameWatch {
         let mut watched = lock_watched_names();
         watched.entries.push(Arc::clone(&entry));
         // WHY no error: the topic works without the thread, and the next open tries again.
-        watched.is_thread_running = watched.is_thread_running || start_thread();
+        watched.is_thread_running = watched.is_thread_running || try_start_name_thread();
         Self { entry }
     }
 
@@ -167,37 +167,37 @@ impl Drop for NameWatch {
 
 /// Starts the thread that checks the names. Returns false if the system could not create the
 /// thread.
-fn start_thread() -> bool {
+fn try_start_name_thread() -> bool {
     // Relaxed: as in `forbid_name_watch_thread`.
     if IS_NAME_THREAD_FORBIDDEN.get() != 0 {
         return false;
     }
     let thread = thread::Builder::new()
         .name("horus-names".into())
-        .stack_size(STACK_BYTES);
-    thread.spawn(watch_names).is_ok()
+        .stack_size(NAME_THREAD_STACK_BYTES);
+    thread.spawn(run_name_thread).is_ok()
 }
 
-fn watch_names() {
+fn run_name_thread() {
     os::thread::become_library_thread();
     loop {
         thread::sleep(NAME_CHECK_PERIOD);
-        let Some(changed) = check_names() else {
+        let Some(changed) = check_all_names() else {
             return;
         };
-        report_changes(&changed);
+        report_name_changes(&changed);
     }
 }
 
 /// Checks the names of all open topic files now. For tests in processes that must not start the
 /// thread that does this.
 pub fn check_names_now() {
-    report_changes(&check_names().unwrap_or_default());
+    report_name_changes(&check_all_names().unwrap_or_default());
 }
 
 /// Makes all endpoints of this process check their files, and reports each file of `changed` that
 /// has lost its name. Does nothing if `changed` is empty.
-fn report_changes(changed: &[NameLost]) {
+fn report_name_changes(changed: &[NameLost]) {
     if changed.is_empty() {
         return;
     }
@@ -227,7 +227,7 @@ pub(crate) fn check_names_for_endpoint() {
 
 /// Checks all names. Returns those that have been lost since the last check, or that lead to their
 /// files again; `None` if no topic is open, which ends the thread.
-fn check_names() -> Option<Vec<NameLost>> {
+fn check_all_names() -> Option<Vec<NameLost>> {
     let mut watched = lock_watched_names();
     let mut changed = std::mem::take(&mut watched.unreported);
     if watched.entries.is_empty() && changed.is_empty() {
@@ -245,28 +245,29 @@ impl WatchedNames {
     /// WHY under the lock: then no namespace is dropped by this thread, because each entry belongs
     /// to a file that refers to it.
     fn check(&self) -> Vec<NameLost> {
-        let mut in_place = Vec::new();
+        let mut unchanged_namespaces = Vec::new();
         let entries = self.entries.iter();
-        let changed = entries.filter_map(|entry| entry.check(&mut in_place));
+        let changed = entries.filter_map(|entry| entry.check(&mut unchanged_namespaces));
         changed.collect()
     }
 }
 
 impl WatchedName {
-    /// Checks the name. Returns its state if that has changed since the last check. `in_place`
-    /// contains the namespaces that this round of checks has already found unchanged.
+    /// Checks the name. Returns its state if that has changed since the last check.
+    /// `unchanged_namespaces` contains the namespaces that this round of checks has already found
+    /// unchanged.
     ///
     /// WHY a lost name is checked, too: a user may rename the file away and back. Otherwise each
     /// call of its endpoints would try to move, and find the file that is already open. And the
     /// namespace may be removed later than the topic's file.
-    fn check(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
+    fn check(&self, unchanged_namespaces: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: the caller has the lock under which it is stored.
         let known = NAME_STATES[self.state.get() as usize];
         if known == NameState::NamespaceRemoved {
             return None;
         }
         let namespace = self.namespace.upgrade()?;
-        let state = self.current_state(&namespace, in_place).ok()?;
+        let state = self.current_state(&namespace, unchanged_namespaces).ok()?;
         if state == known {
             return None;
         }
@@ -282,14 +283,14 @@ impl WatchedName {
     fn current_state(
         &self,
         namespace: &Namespace,
-        in_place: &mut Vec<*const Namespace>,
+        unchanged_namespaces: &mut Vec<*const Namespace>,
     ) -> io::Result<NameState> {
         let place: *const Namespace = namespace;
-        if !in_place.contains(&place) {
+        if !unchanged_namespaces.contains(&place) {
             if !namespace.is_unchanged_on_disk()? {
                 return Ok(NameState::NamespaceRemoved);
             }
-            in_place.push(place);
+            unchanged_namespaces.push(place);
         }
         let dir = namespace.topics_dir()?;
         if os::is_name_of(dir, self.name.file_name(), &self.stat)? {

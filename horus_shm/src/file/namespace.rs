@@ -37,7 +37,7 @@ const TOPICS_DIRECTORY: &str = "topics";
 
 /// Maximum number of attempts to open a namespace. An attempt fails if another process removes the
 /// namespace in the meantime.
-const OPEN_ATTEMPTS: u32 = 100;
+const NAMESPACE_OPEN_ATTEMPTS_MAX: u32 = 100;
 const OPEN_RETRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// The namespaces that are open in this process, so that it opens each of them only once.
@@ -121,7 +121,7 @@ impl Namespace {
     fn join(config: &NamespaceConfig) -> Result<JoinedNamespace, NamespaceError> {
         // WHY not locked between the attempts: other threads can open other namespaces meanwhile.
         let join_once = || Self::join_once(config, &mut lock_open_namespaces());
-        for _ in 1..OPEN_ATTEMPTS {
+        for _ in 1..NAMESPACE_OPEN_ATTEMPTS_MAX {
             match join_once() {
                 Err(
                     NamespaceError::Gone { .. }
@@ -138,14 +138,20 @@ impl Namespace {
     fn join_existing(config: &NamespaceConfig) -> Result<Option<JoinedNamespace>, NamespaceError> {
         let mut known = lock_open_namespaces();
         let found = directory::open_parent(config.dir()).and_then(|(place, name)| {
-            directory::open_existing(place.as_fd(), name, config.dir(), config.access())
+            directory::open_existing_directory(
+                place.as_fd(),
+                name,
+                config.dir(),
+                config.access_rule(),
+            )
         });
         let Some(parent) = none_if_missing(found)?.flatten() else {
             return Ok(None);
         };
         let name = OsStr::new(config.name().as_str());
         let path = config.dir().join(name);
-        let found = directory::open_existing(parent.as_fd(), name, &path, config.access());
+        let found =
+            directory::open_existing_directory(parent.as_fd(), name, &path, config.access_rule());
         let Some(dir) = found? else {
             return Ok(None);
         };
@@ -162,12 +168,13 @@ impl Namespace {
         config: &NamespaceConfig,
         known: &mut Vec<Weak<Self>>,
     ) -> Result<JoinedNamespace, NamespaceError> {
-        let access = config.access();
+        let access = config.access_rule();
         let (place, name) = directory::open_parent(config.dir())?;
-        let parent = directory::open_or_create(place.as_fd(), name, config.dir(), access)?;
+        let parent =
+            directory::open_or_create_directory(place.as_fd(), name, config.dir(), access)?;
         let name = OsStr::new(config.name().as_str());
         let path = config.dir().join(name);
-        let dir = directory::open_or_create(parent.as_fd(), name, &path, access)?;
+        let dir = directory::open_or_create_directory(parent.as_fd(), name, &path, access)?;
         let creates = true;
         Self::join_directory(config, (parent, dir), known, creates)
     }
@@ -181,7 +188,7 @@ impl Namespace {
         known: &mut Vec<Weak<Self>>,
         creates: bool,
     ) -> Result<JoinedNamespace, NamespaceError> {
-        let access = config.access();
+        let access = config.access_rule();
         let path = config.dir().join(config.name().as_str());
         let stat = os::fstat(dir.as_fd()).map_err(directory::io_error("examine", &path))?;
 
@@ -192,7 +199,7 @@ impl Namespace {
             if open.stat.is_same_file(&stat)
                 && open.has_open_descriptors()
                 && open
-                    .is_name_current()
+                    .has_own_parts_on_disk()
                     .map_err(directory::io_error("examine", &path))?
             {
                 return Ok(JoinedNamespace {
@@ -206,11 +213,17 @@ impl Namespace {
         let topics_name = OsStr::new(TOPICS_DIRECTORY);
         let (registry, topics) = if creates {
             let registry = Registry::join(dir.as_fd(), &path, access)?;
-            let topics = directory::open_or_create(dir.as_fd(), topics_name, &topics_path, access)?;
+            let topics = directory::open_or_create_directory(
+                dir.as_fd(),
+                topics_name,
+                &topics_path,
+                access,
+            )?;
             (registry, topics)
         } else {
             let registry = Registry::join_existing(dir.as_fd(), &path, access)?;
-            let topics = directory::open_existing(dir.as_fd(), topics_name, &topics_path, access)?;
+            let topics =
+                directory::open_existing_directory(dir.as_fd(), topics_name, &topics_path, access)?;
             let missing = || NamespaceError::Gone {
                 path: topics_path.clone(),
             };
@@ -281,15 +294,15 @@ impl Namespace {
     }
 
     /// Returns the rule that decides which users share the namespace's files.
-    pub(crate) fn access(&self) -> AccessRule {
-        self.config.access()
+    pub(crate) fn access_rule(&self) -> AccessRule {
+        self.config.access_rule()
     }
 
     /// Returns true if the registry and the topics directory on disk are still the ones that this
     /// process opened. If not, a user removed them, and the next [`Namespace::open`] creates and
     /// joins new ones. Also returns false if the system cannot tell.
     pub fn is_current(&self) -> bool {
-        self.is_name_current().unwrap_or(false)
+        self.has_own_parts_on_disk().unwrap_or(false)
     }
 
     /// Returns true if the namespace still has its name, and [`Self::is_current`] is true.
@@ -299,10 +312,13 @@ impl Namespace {
     /// The system error, if the system cannot tell.
     pub(crate) fn is_unchanged_on_disk(&self) -> io::Result<bool> {
         let name = self.config.name().as_str();
-        Ok(os::is_name_of(self.parent.get()?, name, &self.stat)? && self.is_name_current()?)
+        Ok(
+            os::is_name_of(self.parent.get()?, name, &self.stat)?
+                && self.has_own_parts_on_disk()?,
+        )
     }
 
-    fn is_name_current(&self) -> io::Result<bool> {
+    fn has_own_parts_on_disk(&self) -> io::Result<bool> {
         let dir = self.dir.get()?;
         Ok(self.registry.is_linked(dir)?
             && os::is_name_of(dir, TOPICS_DIRECTORY, &self.topics_stat)?)
@@ -383,8 +399,11 @@ impl Namespace {
     /// Removes the directories that killed processes were making for this namespace.
     fn remove_unfinished_directories(&self) {
         if let (Ok(parent), Ok(dir)) = (self.parent.get(), self.dir.get()) {
-            directory::remove_unfinished(parent, OsStr::new(self.config.name().as_str()));
-            directory::remove_unfinished(dir, OsStr::new(TOPICS_DIRECTORY));
+            directory::remove_unfinished_directories_of(
+                parent,
+                OsStr::new(self.config.name().as_str()),
+            );
+            directory::remove_unfinished_directories_of(dir, OsStr::new(TOPICS_DIRECTORY));
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) const MESSAGE_BYTES_MAX: u64 = STRIDE_MAX - 64;
 
 /// The lengths of slots that grow (because messages vary in length) are multiples of this number of
 /// bytes.
-const GROWTH_STEP_BYTES: u64 = 4096;
+const SLOT_GROWTH_STEP_BYTES: u64 = 4096;
 
 /// The offer of a publisher: the settings of its lane. They are stored in the header of each of the
 /// lane's extents and never change there.
@@ -57,19 +57,23 @@ impl Offer {
     }
 
     /// Returns the reason why a reader with the settings `reader` must not read the messages of the
-    /// publisher; `None` if it may. `is_sized` is true if the messages that the reader reads differ
-    /// in length.
-    pub(crate) fn mismatch_with(&self, reader: &MatchSettings, is_sized: bool) -> Option<Mismatch> {
+    /// publisher; `None` if it may. `is_variable_length` is true if the messages that the reader
+    /// reads differ in length.
+    pub(crate) fn mismatch_with(
+        &self,
+        reader: &MatchSettings,
+        is_variable_length: bool,
+    ) -> Option<Mismatch> {
         // WHY: the identity comes from another process, and fields of a fixed size cannot be read
         // from messages of any length.
-        let is_alike = self.type_info.sized == is_sized;
+        let is_alike = self.type_info.sized == is_variable_length;
         let mismatch = self.match_settings().mismatch(reader);
         mismatch.or((!is_alike).then_some(Mismatch::Type))
     }
 
     /// Returns the number of messages that stay available to new readers after the publisher has
     /// left; 0 if its history is not kept.
-    pub(crate) const fn latched_messages(&self) -> u32 {
+    pub(crate) const fn latched_message_count(&self) -> u32 {
         if self.persists { self.history } else { 0 }
     }
 }
@@ -151,12 +155,12 @@ impl Request {
     ///
     /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no lane can have these settings.
     pub fn offer(&self) -> Result<Offer, OpenError> {
-        self.check_type_fits()?;
+        self.check_type_fits_header()?;
         let first_bytes = match self.max_message_bytes {
             Some(bytes) if self.type_info.sized => bytes,
             _ => self.type_info.bytes,
         };
-        Ok(self.offer_of(first_bytes)?)
+        Ok(self.offer_for_payload(first_bytes)?)
     }
 
     /// Returns `offer` with longer slots, in which a message of `bytes` bytes fits; `None` if this
@@ -169,8 +173,9 @@ impl Request {
         // extent each.
         let present = offer.shape.request().payload_bytes;
         let wanted = bytes.max(present + present / 2);
-        let wanted = wanted.next_multiple_of(GROWTH_STEP_BYTES);
-        self.offer_of(wanted.min(self.longest_bytes())).ok()
+        let wanted = wanted.next_multiple_of(SLOT_GROWTH_STEP_BYTES);
+        self.offer_for_payload(wanted.min(self.longest_bytes()))
+            .ok()
     }
 
     /// Returns `offer` with at least `capacity` slots, a number that is rounded up to a power of
@@ -183,16 +188,19 @@ impl Request {
             capacity: Some(capacity),
             ..self.clone()
         };
-        request.offer_of(offer.shape.request().payload_bytes).ok()
+        request
+            .offer_for_payload(offer.shape.request().payload_bytes)
+            .ok()
     }
 
-    /// Returns true if a publisher with this request, whose own offer is `offer`, may continue in
-    /// an existing extent with the offer `found`. It may if it could have created that extent
+    /// Returns true if a publisher with this request, whose own offer is `own_offer`, may continue
+    /// in an existing extent with the offer `found`. It may if it could have created that extent
     /// itself.
-    pub(crate) fn permits_extent(&self, found: &Offer, offer: &Offer) -> bool {
+    pub(crate) fn may_continue_extent(&self, found: &Offer, own_offer: &Offer) -> bool {
         let bytes = found.shape.request().payload_bytes;
-        let fits = (offer.shape.request().payload_bytes..=self.longest_bytes()).contains(&bytes);
-        fits && self.offer_of(bytes).is_ok_and(|own| own == *found)
+        let fits =
+            (own_offer.shape.request().payload_bytes..=self.longest_bytes()).contains(&bytes);
+        fits && self.offer_for_payload(bytes).is_ok_and(|own| own == *found)
     }
 
     /// Returns the maximum length in bytes of a message from a publisher that is opened with this
@@ -206,13 +214,13 @@ impl Request {
         }
     }
 
-    fn offer_of(&self, payload_bytes: u64) -> Result<Offer, ShapeError> {
+    fn offer_for_payload(&self, payload_bytes: u64) -> Result<Offer, ShapeError> {
         let persists = self.persists.unwrap_or(false);
         let type_info = TypeInfo {
             bytes: payload_bytes,
             ..self.type_info.clone()
         };
-        let pinnable = self.is_pinnable()?;
+        let pinnable = self.has_pinnable_slots()?;
         let stride = stride_for(payload_bytes.min(1 << 30), type_info.sized, pinnable);
         let shape = LaneShape::new(ShapeRequest {
             payload_bytes,
@@ -223,7 +231,7 @@ impl Request {
             sized: type_info.sized,
             pinnable,
         })
-        .map_err(|error| self.with_requested_capacity(error))?;
+        .map_err(|error| self.restore_requested_capacity(error))?;
         Ok(Offer {
             type_info,
             shape,
@@ -239,7 +247,7 @@ impl Request {
     /// # Errors
     ///
     /// [`OpenError::TypeTooLong`] if there is not enough room.
-    pub(crate) fn check_type_fits(&self) -> Result<(), OpenError> {
+    pub(crate) fn check_type_fits_header(&self) -> Result<(), OpenError> {
         let info = &self.type_info;
         for (field, bytes, max) in [
             ("type name", info.name.len(), TYPE_NAME_BYTES_MAX),
@@ -257,7 +265,7 @@ impl Request {
     /// # Errors
     ///
     /// [`OpenError::Shape`] if it cannot.
-    pub(crate) fn check_limits(&self) -> Result<(), OpenError> {
+    pub(crate) fn check_participant_limits(&self) -> Result<(), OpenError> {
         for (field, limit) in [
             ("lane_limit", self.lane_limit),
             ("reader_limit", self.reader_limit),
@@ -277,7 +285,7 @@ impl Request {
 
     /// Replaces the rounded capacity in `error` by the capacity that the caller requested, so that
     /// the error text is understandable.
-    fn with_requested_capacity(&self, error: ShapeError) -> ShapeError {
+    fn restore_requested_capacity(&self, error: ShapeError) -> ShapeError {
         match self.capacity {
             Some(found) if error.field == "capacity" => {
                 let wanted = "2 to 1048576 (it is rounded up to a power of two)";
@@ -294,7 +302,7 @@ impl Request {
     /// Returns true if the slots of this publisher can be pinned. Returns an error if the request
     /// forbids this but the messages vary in length, because the slots of such messages must be
     /// pinnable.
-    fn is_pinnable(&self) -> Result<bool, ShapeError> {
+    fn has_pinnable_slots(&self) -> Result<bool, ShapeError> {
         let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES_MIN;
         let pinnable = self.pinnable.unwrap_or(in_place);
         if self.type_info.sized && !pinnable {

@@ -26,15 +26,15 @@ use crate::protocol::shape::TopicShape;
 
 /// Maximum number of attempts to open a topic. An attempt fails if another process creates or
 /// removes the topic's file in the meantime.
-pub(crate) const OPEN_ATTEMPTS_MAX: u32 = 1000;
+pub(crate) const TOPIC_OPEN_ATTEMPTS_MAX: u32 = 1000;
 /// Number of attempts to open an unusable file that another process has open. After that, the error
 /// is reported.
 const OPEN_ATTEMPTS_WHILE_IN_USE_MAX: u32 = 30;
 /// Number of attempts (some 30 ms) between two checks whether the process that is removing the file
 /// still runs.
-const ATTEMPTS_PER_HOLDER_CHECK: u32 = 25;
+const ATTEMPTS_PER_REMOVER_CHECK: u32 = 25;
 /// Average pause between two attempts while another process is removing the file.
-const RETIRING_PAUSE: Duration = Duration::from_millis(1);
+const FILE_REMOVAL_PAUSE: Duration = Duration::from_millis(1);
 
 /// The rule for an open call: the topic has to exist, must not exist, or is created if it does not
 /// exist.
@@ -58,25 +58,25 @@ pub(crate) struct FileInUse {
     segments: usize,
 }
 
-static FILES_IN_USE: ForkLocal<Mutex<FilesInUse>> = ForkLocal::new();
+static TOPIC_FILES_IN_USE: ForkLocal<Mutex<FilesInUse>> = ForkLocal::new();
 
 fn lock_files_in_use() -> MutexGuard<'static, FilesInUse> {
     // WHY poison is ignored: a panic cannot leave the table half-changed.
-    FILES_IN_USE
+    TOPIC_FILES_IN_USE
         .get()
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Subtracts one segment from the count of the segments of `file`. If it was the last one in this
-/// process, removes the file from the table and calls `last`.
-pub(crate) fn release_file_in_use(file: &TopicFile, last: impl FnOnce()) {
+/// process, removes the file from the table and calls `on_last_release`.
+pub(crate) fn release_file_in_use(file: &TopicFile, on_last_release: impl FnOnce()) {
     let mut table = lock_files_in_use();
     if let Some(entry) = table.get_mut(&file.id) {
         entry.segments -= 1;
         if entry.segments == 0 {
             table.remove(&file.id);
-            last();
+            on_last_release();
         }
     }
 }
@@ -100,21 +100,21 @@ pub(crate) enum OpenAttempt {
     InUse(Box<OpenError>),
 }
 
-/// Opens a topic, or creates it, as `mode` says. Sleeps for a millisecond at a time while another
+/// Opens a topic, or creates it, as `rule` says. Sleeps for a millisecond at a time while another
 /// process removes the file, or has it open although it is unusable. After `pauses_max` such
 /// attempts, this is an error.
 pub(crate) fn open(
     namespace: &Arc<Namespace>,
     name: &TopicName,
     request: &Request,
-    mode: OpenRule,
+    rule: OpenRule,
     pauses_max: u32,
 ) -> Result<Arc<TopicMemory>, OpenError> {
-    request.check_limits()?;
+    request.check_participant_limits()?;
     let place = TopicPath { namespace, name };
-    for attempt in 0..OPEN_ATTEMPTS_MAX {
+    for attempt in 0..TOPIC_OPEN_ATTEMPTS_MAX {
         match place.try_open()? {
-            OpenAttempt::Found(_) if mode == OpenRule::Create => {
+            OpenAttempt::Found(_) if rule == OpenRule::Create => {
                 return Err(OpenError::AlreadyExists { path: place.path() });
             }
             OpenAttempt::Found(segment) => {
@@ -123,7 +123,7 @@ pub(crate) fn open(
                 }
                 return Ok(segment);
             }
-            OpenAttempt::Gone if mode == OpenRule::Open => {
+            OpenAttempt::Gone if rule == OpenRule::Open => {
                 return Err(OpenError::NotFound { path: place.path() });
             }
             OpenAttempt::Gone => {
@@ -135,7 +135,7 @@ pub(crate) fn open(
                 // WHY without its holder: to find that takes long.
                 return Err(place.retiring_error(None));
             }
-            OpenAttempt::Retiring => place.await_removal(attempt)?,
+            OpenAttempt::Retiring => place.pause_for_removal(attempt)?,
             OpenAttempt::InUse(error)
                 if attempt >= pauses_max.min(OPEN_ATTEMPTS_WHILE_IN_USE_MAX) =>
             {
@@ -144,7 +144,7 @@ pub(crate) fn open(
             OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }
-    Err(place.retiring_error(place.holder()))
+    Err(place.retiring_error(place.find_removing_process()))
 }
 
 /// Sleeps for 0.25 to 2 ms, depending on the pid. WHY: two processes that try at the same moment
@@ -154,7 +154,7 @@ fn pause_before_retry(attempt: u32) {
         .wrapping_mul(31)
         .wrapping_add(attempt.wrapping_mul(7))
         % 8;
-    std::thread::sleep(RETIRING_PAUSE * (1 + spread) / 4);
+    std::thread::sleep(FILE_REMOVAL_PAUSE * (1 + spread) / 4);
 }
 
 pub(crate) fn inspect(
@@ -162,18 +162,18 @@ pub(crate) fn inspect(
     name: &TopicName,
 ) -> Result<Arc<TopicMemory>, OpenError> {
     let place = TopicPath { namespace, name };
-    for attempt in 0..OPEN_ATTEMPTS_MAX {
+    for attempt in 0..TOPIC_OPEN_ATTEMPTS_MAX {
         match place.try_open()? {
             OpenAttempt::Found(segment) => return Ok(segment),
             OpenAttempt::Gone => return Err(OpenError::NotFound { path: place.path() }),
-            OpenAttempt::Retiring => place.await_removal(attempt)?,
+            OpenAttempt::Retiring => place.pause_for_removal(attempt)?,
             OpenAttempt::InUse(error) if attempt >= OPEN_ATTEMPTS_WHILE_IN_USE_MAX => {
                 return Err(*error);
             }
             OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }
-    Err(place.retiring_error(place.holder()))
+    Err(place.retiring_error(place.find_removing_process()))
 }
 
 /// Reserves memory for a range of a topic file, so that later accesses to it cannot fail.
@@ -181,7 +181,7 @@ pub(crate) fn inspect(
 /// # Errors
 ///
 /// [`OpenError::NoSpace`], which contains the needed and the available space, or [`OpenError::Io`].
-pub(crate) fn reserve(
+pub(crate) fn reserve_file_range(
     fd: BorrowedFd<'_>,
     range: Range<u64>,
     path: impl Fn() -> PathBuf,
@@ -257,10 +257,10 @@ impl TopicPath<'_> {
     ///
     /// WHY this process does not remove the file itself: the other process may already have checked
     /// the name, and be about to remove it. By then the name could belong to a new file.
-    fn await_removal(&self, attempt: u32) -> Result<(), OpenError> {
+    fn pause_for_removal(&self, attempt: u32) -> Result<(), OpenError> {
         pause_before_retry(attempt);
-        if attempt % ATTEMPTS_PER_HOLDER_CHECK == ATTEMPTS_PER_HOLDER_CHECK - 1 {
-            let holder = self.holder();
+        if attempt % ATTEMPTS_PER_REMOVER_CHECK == ATTEMPTS_PER_REMOVER_CHECK - 1 {
+            let holder = self.find_removing_process();
             if holder.as_ref().is_some_and(|holder| holder.is_stopped) {
                 return Err(self.retiring_error(holder));
             }
@@ -269,7 +269,7 @@ impl TopicPath<'_> {
     }
 
     /// Returns the process that is removing the topic's file; `None` if it could not be determined.
-    fn holder(&self) -> Option<Holder> {
+    fn find_removing_process(&self) -> Option<Holder> {
         let file = os::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
         self.namespace.registry().topic_file_holder(file.ino)
     }
@@ -322,7 +322,7 @@ impl TopicPath<'_> {
         if stat.links == 0 {
             return Ok(OpenAttempt::Gone);
         }
-        self.check_kind(&stat)?;
+        self.check_file_status(&stat)?;
         let id = FileId::from_stat(&stat);
         // WHY declared before the table: the last other handle of a lost segment may be dropped
         // meanwhile. The segment is then dropped here, and its drop locks the table, which must be
@@ -342,7 +342,7 @@ impl TopicPath<'_> {
         }
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
         os::read_at(fd.as_fd(), &mut bytes, 0).map_err(self.io_error("reading the header of"))?;
-        let decoded = header::decode(
+        let decoded = header::decode_topic_header(
             &bytes,
             stat.size_bytes,
             self.name.as_str(),
@@ -350,7 +350,7 @@ impl TopicPath<'_> {
         );
         match decoded {
             Ok(header) => {
-                let file = self.topic_file(fd, id).with_id(header.topic_id);
+                let file = self.topic_file(fd, id).with_topic_id(header.topic_id);
                 self.attach_to_file(&mut table, (file, stat), header.type_info)
             }
             Err(error) => self.remove_stale_file(&self.topic_file(fd, id), error),
@@ -409,16 +409,16 @@ impl TopicPath<'_> {
             .namespace
             .topics_dir()
             .and_then(|dir| os::fstatat(dir, self.name.file_name()));
-        match found.map(|stat| self.check_kind(&stat)) {
+        match found.map(|stat| self.check_file_status(&stat)) {
             Ok(Err(refused)) if self.namespace.config().gid().is_some() => refused,
             _ => self.io_error("opening")(error),
         }
     }
 
-    pub(crate) fn check_kind(&self, stat: &FileStatus) -> Result<(), OpenError> {
+    pub(crate) fn check_file_status(&self, stat: &FileStatus) -> Result<(), OpenError> {
         let found = if !stat.is_file() {
             "not a regular file".to_owned()
-        } else if let Err(refusal) = self.namespace.access().check_file(stat) {
+        } else if let Err(refusal) = self.namespace.access_rule().check_file(stat) {
             refusal
         } else if stat.links != 1 {
             format!("a file with {} names", stat.links)
@@ -468,7 +468,7 @@ impl TopicPath<'_> {
             HeaderError::Registry => OpenError::RegistryReplaced { path },
         };
         let fd = file.fd.get().map_err(self.io_error("taking a lease on"))?;
-        if !self.lease_stale_file(fd, &refusal)? {
+        if !self.try_lease_stale_file(fd, &refusal)? {
             return Ok(OpenAttempt::InUse(Box::new(refusal)));
         }
         let removed = presence::retire(file).map_err(self.io_error("removing the stale"));
@@ -487,7 +487,11 @@ impl TopicPath<'_> {
     ///
     /// The kernel grants no lease on a file of another user. Then returns true for a file of an
     /// earlier boot, which no process can have open, and otherwise an error.
-    fn lease_stale_file(&self, fd: BorrowedFd<'_>, refusal: &OpenError) -> Result<bool, OpenError> {
+    fn try_lease_stale_file(
+        &self,
+        fd: BorrowedFd<'_>,
+        refusal: &OpenError,
+    ) -> Result<bool, OpenError> {
         let refused = match lock::try_write_lease(fd) {
             // The kernel grants a lease only to the owner of the file and to root.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
@@ -514,7 +518,7 @@ impl TopicPath<'_> {
     /// Creates the file without a name, and gives it its name when it is complete. Returns `None`
     /// if another process created a file with this name first.
     fn create_file(&self, request: &Request) -> Result<Option<Arc<TopicMemory>>, OpenError> {
-        request.check_type_fits()?;
+        request.check_type_fits_header()?;
         let type_info = request.type_info.clone();
         let shape = TopicShape::FILE;
         let dir = self
@@ -531,23 +535,24 @@ impl TopicPath<'_> {
             shape.lane_area(),
             shape.reader_area(),
         ] {
-            reserve(fd.as_fd(), part, || self.path())?;
+            reserve_file_range(fd.as_fd(), part, || self.path())?;
         }
         let now_ns = SystemTime::UNIX_EPOCH
             .elapsed()
             .map_or(0, |d| d.as_nanos() as u64);
         let topic_id = os::random_bytes().map_err(self.io_error("creating"))?;
         let name = self.name.as_str();
-        let bytes = header::encode(&type_info, name, topic_id, self.provenance()?, now_ns);
+        let bytes =
+            header::encode_topic_header(&type_info, name, topic_id, self.provenance()?, now_ns);
         os::write_at(fd.as_fd(), &bytes, 0).map_err(self.io_error("writing the header of"))?;
         self.namespace
-            .access()
+            .access_rule()
             .apply_to_file(fd.as_fd())
             .map_err(self.io_error("setting the mode of"))?;
         let stat = os::fstat(fd.as_fd()).map_err(self.io_error("looking at"))?;
         let file = self
             .topic_file(fd, FileId::from_stat(&stat))
-            .with_id(topic_id);
+            .with_topic_id(topic_id);
         // WHY before the presence lock: another thread may sweep lane files that an earlier file
         // with this inode left. It takes a file that is not in the table for one that this process
         // does not use, and would release the lock.

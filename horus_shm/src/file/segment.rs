@@ -36,7 +36,7 @@ mod present;
 mod topic_file;
 mod unread;
 
-pub use blocks::Blocks;
+pub use blocks::TopicBlocks;
 use extents::ExtentList;
 pub(crate) use extents::SEARCHED_EXTENTS_MAX;
 use topic_file::PartMappings;
@@ -45,7 +45,7 @@ pub(crate) use unread::ReadProgress;
 
 /// The owner word of every lane and reader slot of a segment on the heap. It always means this
 /// process, because the segment cannot outlive the process.
-const HEAP_OWNER: u64 = 1;
+const HEAP_OWNER_WORD: u64 = 1;
 
 /// A topic that this process has opened with a [`Request`], which contains the settings for its
 /// endpoints. All parts of this process that opened the topic share the memory.
@@ -120,7 +120,7 @@ impl Segment {
             name,
             request,
             open::OpenRule::OpenOrCreate,
-            open::OPEN_ATTEMPTS_MAX,
+            open::TOPIC_OPEN_ATTEMPTS_MAX,
         )?;
         Ok(Self::new(request, memory))
     }
@@ -140,7 +140,7 @@ impl Segment {
             name,
             request,
             open::OpenRule::Open,
-            open::OPEN_ATTEMPTS_MAX,
+            open::TOPIC_OPEN_ATTEMPTS_MAX,
         )?;
         Ok(Self::new(request, memory))
     }
@@ -160,7 +160,7 @@ impl Segment {
             name,
             request,
             open::OpenRule::Create,
-            open::OPEN_ATTEMPTS_MAX,
+            open::TOPIC_OPEN_ATTEMPTS_MAX,
         )?;
         Ok(Self::new(request, memory))
     }
@@ -267,7 +267,7 @@ impl TopicMemory {
 
     /// Returns true if a reader that does not pin slots may be copying from a slot that a publisher
     /// is about to write. Observers of a topic file are not counted, because they copy by system
-    /// calls ([`Extent::copy_slot`]).
+    /// calls ([`Extent::try_copy_slot`]).
     pub(crate) fn has_observers(&self) -> bool {
         self.file().is_none() && *self.lock_observers() != 0
     }
@@ -309,13 +309,13 @@ impl TopicMemory {
         };
         // WHY not in a forked child: a thread that it does not have may have locked them.
         let is_lost = || !self.is_forked() && is_lost();
-        is_evicted || areas.into_iter().any(PartMappings::is_lost) || is_lost()
+        is_evicted || areas.into_iter().any(PartMappings::is_any_mapping_lost) || is_lost()
     }
 
     /// Checks whether this segment is still usable, after the fault epoch has changed. Returns the
     /// present epoch if it is usable, and otherwise the reason why not.
     #[cold]
-    pub(crate) fn check_health(&self) -> Result<u64, UnusableReason> {
+    pub(crate) fn fault_epoch_if_usable(&self) -> Result<u64, UnusableReason> {
         // WHY loaded before the check: a loss that follows the check then shows as a new epoch.
         let seen = fault::epoch_before_check();
         if self.is_forked() {
@@ -328,10 +328,10 @@ impl TopicMemory {
         }
     }
 
-    /// Does the same as [`Self::check_health`], but returns the errors of calls that open an
-    /// endpoint.
-    pub(crate) fn check_usable(&self) -> Result<u64, OpenError> {
-        self.check_health().map_err(|error| match error {
+    /// Does the same as [`Self::fault_epoch_if_usable`], but returns the errors of calls that open
+    /// an endpoint.
+    pub(crate) fn fault_epoch_or_open_error(&self) -> Result<u64, OpenError> {
+        self.fault_epoch_if_usable().map_err(|error| match error {
             UnusableReason::Forked => OpenError::Forked,
             UnusableReason::RegionLost => OpenError::RegionLost { path: self.path() },
         })
@@ -341,7 +341,7 @@ impl TopicMemory {
     #[must_use]
     pub fn own_owner_word(&self) -> u64 {
         match &self.backing {
-            SegmentBacking::Heap(_) => HEAP_OWNER,
+            SegmentBacking::Heap(_) => HEAP_OWNER_WORD,
             SegmentBacking::File(file) => file.namespace.registry().own_owner_word().to_bits(),
         }
     }
@@ -386,7 +386,7 @@ impl TopicMemory {
     #[inline]
     fn part_address(
         &self,
-        maps: impl FnOnce(&TopicFile) -> &PartMappings,
+        mappings_of: impl FnOnce(&TopicFile) -> &PartMappings,
         range: std::ops::Range<u64>,
         access: Access,
     ) -> Result<*mut u8, OpenError> {
@@ -397,10 +397,10 @@ impl TopicMemory {
             }
             SegmentBacking::File(file) => file,
         };
-        let maps = maps(file);
+        let mappings = mappings_of(file);
         let place = match access {
-            Access::Read | Access::ReadWritable => &maps.read,
-            Access::Write => &maps.write,
+            Access::Read | Access::ReadWritable => &mappings.read,
+            Access::Write => &mappings.write,
         };
         match place.get() {
             Some(region) => Ok(region.address()),
@@ -443,7 +443,7 @@ impl TopicMemory {
     /// # Safety
     ///
     /// At `offset`, there is a block of type `B`, which contains only atomics.
-    unsafe fn block<B>(&self, area: *mut u8, offset: usize) -> &B {
+    unsafe fn block_at<B>(&self, area: *mut u8, offset: usize) -> &B {
         // SAFETY: the block at `offset` is in the area, by the contract.
         let block = unsafe { area.add(offset) };
         // SAFETY: blocks are aligned in their area, and mapped for as long as this segment lives;
@@ -473,7 +473,7 @@ impl TopicMemory {
     /// # Errors
     ///
     /// [`OpenError::Io`] if a part cannot be mapped.
-    pub(crate) fn lane_control(
+    pub(crate) fn lane_parts_without_slots(
         &self,
         lane: u32,
         lane_area: Access,
@@ -506,13 +506,13 @@ impl TopicMemory {
     ) -> Result<RawLane, OpenError> {
         let shape = &extent.offer.shape;
         let parts = RawLaneParts {
-            slots: extent.slots(),
+            slots: extent.first_slot_address(),
             base: extent.base.position,
             generation: extent.id.generation,
             stride: shape.stride() as usize,
             capacity: shape.capacity(),
             type_identity: &raw const extent.type_identity,
-            ..self.lane_control(extent.id.lane, block, readers)?
+            ..self.lane_parts_without_slots(extent.id.lane, block, readers)?
         };
         // SAFETY: slots and identity are there for as long as the extent lives, and the block for
         // as long as this segment, with the access that the caller requests for its use; every

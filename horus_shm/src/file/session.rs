@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::file::counters::Participant;
 use crate::file::error::OpenError;
-use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::file::segment::{TopicBlocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::process::liveness::Owner;
 use crate::protocol::deaths::DeathLog;
@@ -53,20 +53,20 @@ pub enum EndpointEnd {
     Unknown,
 }
 
-/// Maximum number of times that [`read_one_endpoint`] reads a lane or reader slot.
-const READS_MAX: u32 = 8;
+/// Maximum number of times that [`read_without_owner_change`] reads a lane or reader slot.
+const ENDPOINT_READS_MAX: u32 = 8;
 
 /// Calls `read` with the result of `session`, which loads the identity of the endpoint that has a
 /// lane or reader slot. Calls both again as long as another endpoint has taken the place meanwhile.
 /// The value that it returns therefore describes one endpoint.
 ///
-/// Returns `None` if that does not succeed in [`READS_MAX`] times.
-pub(super) fn read_one_endpoint<S: PartialEq + Copy, T>(
+/// Returns `None` if that does not succeed in [`ENDPOINT_READS_MAX`] times.
+pub(super) fn read_without_owner_change<S: PartialEq + Copy, T>(
     session: impl Fn() -> S,
     mut read: impl FnMut(S) -> T,
 ) -> Option<T> {
     let mut before = session();
-    for _ in 0..READS_MAX {
+    for _ in 0..ENDPOINT_READS_MAX {
         let found = read(before);
         let after = session();
         if after == before {
@@ -127,7 +127,7 @@ impl TopicMemory {
         let owners = self
             .lane_sessions()
             .filter_map(EndpointSession::joined_owner);
-        owners.filter(|&owner| self.is_live(owner)).count()
+        owners.filter(|&owner| self.is_owner_live(owner)).count()
     }
 
     /// Returns the number of live readers that have joined, in all processes, without observers. A
@@ -137,7 +137,7 @@ impl TopicMemory {
         let owners = self
             .reader_sessions()
             .filter_map(EndpointSession::joined_owner);
-        owners.filter(|&owner| self.is_live(owner)).count()
+        owners.filter(|&owner| self.is_owner_live(owner)).count()
     }
 
     /// Returns the ids of the live publishers of this topic file, in all processes. Takes about 0.2
@@ -156,7 +156,7 @@ impl TopicMemory {
 
     /// Returns the live publishers, each with the random number of its session. A publisher keeps
     /// that number when it moves to another file.
-    pub(crate) fn publishers_with_sessions(&self) -> Vec<(EndpointId, u64)> {
+    pub(crate) fn publishers_with_session_ids(&self) -> Vec<(EndpointId, u64)> {
         let live = self.live_publishers().into_iter();
         let numbered = live.filter_map(|end| {
             let block = self.lane_block(end.place, Access::Read).ok()?;
@@ -168,7 +168,7 @@ impl TopicMemory {
 
     /// Returns the number of the topic file to which reader `reader` of this file has moved; 0 if
     /// the reader has not moved.
-    pub(crate) fn moved_to(&self, reader: u32) -> u64 {
+    pub(crate) fn file_number_moved_to(&self, reader: u32) -> u64 {
         let block = self.reader_block(reader, Access::Read);
         // ORDERING(epoch): pairs with the store in `ReaderSlot::announce_move`: a thread that sees
         // that the reader moved sees that it has joined the other file.
@@ -231,7 +231,7 @@ impl TopicMemory {
         endpoint: EndpointId,
         mut sessions: impl Iterator<Item = EndpointSession>,
         log: Option<&DeathLog<AtomicU64>>,
-        deaths: u64,
+        earlier_deaths: u64,
     ) -> EndpointEnd {
         let session = sessions.nth(endpoint.place as usize).unwrap_or_default();
         if session.joined == endpoint.owner_id {
@@ -245,7 +245,7 @@ impl TopicMemory {
         // the place, the endpoint that came after it would have recorded that.
         match log {
             Some(log) if log.contains(endpoint.place, endpoint.owner_id) => EndpointEnd::Died,
-            Some(log) if log.may_have_forgotten(deaths) => EndpointEnd::Unknown,
+            Some(log) if log.may_have_forgotten(earlier_deaths) => EndpointEnd::Unknown,
             _ => EndpointEnd::Left,
         }
     }
@@ -274,16 +274,17 @@ impl TopicMemory {
         Ok(())
     }
 
-    pub(super) fn is_live(&self, owner: u64) -> bool {
-        owner != 0 && !self.is_dead(owner)
+    pub(super) fn is_owner_live(&self, owner_word: u64) -> bool {
+        owner_word != 0 && !self.is_dead(owner_word)
     }
 
-    /// Returns the process for which the owner word `owner` stands, alive or dead. The process's
-    /// description is missing if another process has taken its entry in the registry since then.
+    /// Returns the process for which the owner word `owner_word` stands, alive or dead. The
+    /// process's description is missing if another process has taken its entry in the registry
+    /// since then.
     #[must_use]
-    pub fn process_of(&self, owner: u64) -> Participant {
+    pub fn process_of(&self, owner_word: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());
-        let owner_id = owner::process_part(owner);
+        let owner_id = owner::process_part(owner_word);
         let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner_id)));
         Participant { owner_id, process }
     }

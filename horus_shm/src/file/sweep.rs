@@ -37,7 +37,7 @@ pub struct SweepReport {
     pub foreign: Vec<String>,
 }
 
-enum SweepOutcome {
+enum TopicSweepOutcome {
     Removed,
     InUse,
     Kept,
@@ -71,7 +71,7 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     let mut report = SweepReport::default();
     let (lane_files, topics): (Vec<_>, Vec<_>) = file_names(namespace)?
         .into_iter()
-        .partition(|name| lane_name::is_lane_file(name));
+        .partition(|name| lane_name::is_lane_file_name(name));
     let mut inodes = HashMap::new();
     let dir = namespace.topics_dir().ok();
     for shown in topics {
@@ -89,17 +89,17 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
             report.in_use.push(name);
             continue;
         }
-        match sweep_topic(namespace, &name, PersistentTopics::Keep) {
-            Ok(SweepOutcome::Removed) => report.removed.push(name),
-            Ok(SweepOutcome::InUse) => report.in_use.push(name),
-            Ok(SweepOutcome::Kept) => report.kept.push(name),
-            Ok(SweepOutcome::Gone) => {}
-            Ok(SweepOutcome::Foreign) | Err(_) => report.foreign.push(shown),
+        match sweep_topic(namespace, &name, PersistentTopicRule::Keep) {
+            Ok(TopicSweepOutcome::Removed) => report.removed.push(name),
+            Ok(TopicSweepOutcome::InUse) => report.in_use.push(name),
+            Ok(TopicSweepOutcome::Kept) => report.kept.push(name),
+            Ok(TopicSweepOutcome::Gone) => {}
+            Ok(TopicSweepOutcome::Foreign) | Err(_) => report.foreign.push(shown),
         }
     }
     report
         .foreign
-        .extend(remove_orphans(namespace, lane_files, inodes)?);
+        .extend(remove_orphaned_lane_files(namespace, lane_files, inodes)?);
     Ok(report)
 }
 
@@ -109,38 +109,40 @@ fn inode_if_in_use(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
     let stat = os::fstatat(dir, place.name.file_name()).ok()?;
     let registry = place.namespace.registry();
     let is_used =
-        place.check_kind(&stat).is_ok() && registry.is_topic_file_used_by_others(stat.ino);
+        place.check_file_status(&stat).is_ok() && registry.is_topic_file_used_by_others(stat.ino);
     is_used.then_some(stat.ino)
 }
 
 /// Removes the lane files in the list `names` that belong to no topic. Returns the names of the
-/// damaged ones. `known` maps the file names of some topics to the inodes of their files.
-fn remove_orphans(
+/// damaged ones. `known_inodes` maps the file names of some topics to the inodes of their files.
+fn remove_orphaned_lane_files(
     namespace: &Namespace,
     mut names: Vec<String>,
-    known: HashMap<String, u64>,
+    known_inodes: HashMap<String, u64>,
 ) -> Result<Vec<String>, OpenError> {
     if names.is_empty() {
         return Ok(names);
     }
     // WHY after the names of the lane files: each of those is younger than its topic file.
-    let topics = topic_inodes(namespace, known)?;
+    let topics = topic_inodes(namespace, known_inodes)?;
     let belongs = |inode| topics.contains(&inode);
-    names.retain(|name| !lane_name::topic_inode_in(name).is_some_and(belongs));
-    Ok(lane_files::remove_orphans(namespace, names, &topics))
+    names.retain(|name| !lane_name::topic_inode_in_name(name).is_some_and(belongs));
+    Ok(lane_files::remove_orphaned_lane_files(
+        namespace, names, &topics,
+    ))
 }
 
-/// Returns the inodes of all topic files of the namespace. `known` contains those that the caller
-/// has already found, by file name.
+/// Returns the inodes of all topic files of the namespace. `known_inodes` contains those that the
+/// caller has already found, by file name.
 fn topic_inodes(
     namespace: &Namespace,
-    known: HashMap<String, u64>,
+    known_inodes: HashMap<String, u64>,
 ) -> Result<HashSet<u64>, OpenError> {
     let mut names = file_names(namespace)?;
-    names.retain(|name| !known.contains_key(name) && !lane_name::is_lane_file(name));
+    names.retain(|name| !known_inodes.contains_key(name) && !lane_name::is_lane_file_name(name));
     let inode = |name: &String| Some(os::fstatat(namespace.topics_dir().ok()?, name).ok()?.ino);
     let others = names.iter().filter_map(inode);
-    Ok(others.chain(known.into_values()).collect())
+    Ok(others.chain(known_inodes.into_values()).collect())
 }
 
 /// Removes the topic `name`, even if it is persistent, but not while a process (this one included)
@@ -154,10 +156,10 @@ fn topic_inodes(
 /// [`OpenError::NotRemoved`], which describes the obstacle: a process that has a damaged file open,
 /// or a directory that is not empty. [`OpenError::Io`] if a system call fails.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
-    match sweep_topic(namespace, name, PersistentTopics::Remove) {
-        Ok(SweepOutcome::Removed | SweepOutcome::Gone) => Ok(true),
-        Ok(SweepOutcome::InUse | SweepOutcome::Kept) => Ok(false),
-        Ok(SweepOutcome::Foreign) | Err(OpenError::NotATopic { .. }) => {
+    match sweep_topic(namespace, name, PersistentTopicRule::Remove) {
+        Ok(TopicSweepOutcome::Removed | TopicSweepOutcome::Gone) => Ok(true),
+        Ok(TopicSweepOutcome::InUse | TopicSweepOutcome::Kept) => Ok(false),
+        Ok(TopicSweepOutcome::Foreign) | Err(OpenError::NotATopic { .. }) => {
             remove_foreign_file(namespace, name)
         }
         Err(OpenError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
@@ -174,15 +176,15 @@ fn remove_foreign_file(namespace: &Arc<Namespace>, name: &TopicName) -> Result<b
     if removed {
         // WHY all orphans: a damaged file does not say which lane files are its own.
         let mut names = file_names(namespace)?;
-        names.retain(|name| lane_name::is_lane_file(name));
-        remove_orphans(namespace, names, HashMap::new())?;
+        names.retain(|name| lane_name::is_lane_file_name(name));
+        remove_orphaned_lane_files(namespace, names, HashMap::new())?;
     }
     Ok(removed)
 }
 
 /// The rule of a sweep for persistent topics that no process uses: they are kept or removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PersistentTopics {
+enum PersistentTopicRule {
     Keep,
     Remove,
 }
@@ -219,46 +221,47 @@ pub fn topic_names(namespace: &Namespace) -> Result<Vec<TopicName>, OpenError> {
 fn sweep_topic(
     namespace: &Arc<Namespace>,
     name: &TopicName,
-    persistent: PersistentTopics,
-) -> Result<SweepOutcome, OpenError> {
+    persistent: PersistentTopicRule,
+) -> Result<TopicSweepOutcome, OpenError> {
     let place = TopicPath { namespace, name };
     let dir = namespace.topics_dir().map_err(place.io_error("opening"))?;
     let fd = match os::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => fd,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(SweepOutcome::Gone);
+            return Ok(TopicSweepOutcome::Gone);
         }
         // WHY: another process holds a lease on the file, to find out whether it may remove it.
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-            return Ok(SweepOutcome::InUse);
+            return Ok(TopicSweepOutcome::InUse);
         }
         Err(error) => return Err(place.open_error(error)),
     };
     let stat = os::fstat(fd.as_fd()).map_err(place.io_error("looking at"))?;
     if stat.links == 0 {
-        return Ok(SweepOutcome::Gone);
+        return Ok(TopicSweepOutcome::Gone);
     }
-    place.check_kind(&stat)?;
+    place.check_file_status(&stat)?;
     let id = FileId::from_stat(&stat);
     // WHY: an exclusive lock would replace this process's own shared one without conflict. So only
     // the table shows which files this process uses; it stays locked until this file is handled.
     let Some(_table) = lock_unless_in_use(id) else {
-        return Ok(SweepOutcome::InUse);
+        return Ok(TopicSweepOutcome::InUse);
     };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io_error("reading the header of"))?;
-    let decoded = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
+    let decoded =
+        header::decode_topic_header(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
     match decoded {
         Ok(TopicHeader { topic_id, .. }) => {
-            let file = place.topic_file(fd, id).with_id(topic_id);
+            let file = place.topic_file(fd, id).with_topic_id(topic_id);
             let retired = file.is_retired().map_err(place.io_error("looking at"))?;
-            let keeps = persistent == PersistentTopics::Keep && !retired;
+            let keeps = persistent == PersistentTopicRule::Keep && !retired;
             if keeps
                 && file
                     .has_latched_history()
                     .map_err(place.io_error("reading"))?
             {
-                return Ok(SweepOutcome::Kept);
+                return Ok(TopicSweepOutcome::Kept);
             }
             let removed = if keeps {
                 presence::retire_unless_kept(&file)
@@ -267,18 +270,18 @@ fn sweep_topic(
             };
             let removed = removed.map_err(place.io_error("removing"))?;
             Ok(if removed {
-                SweepOutcome::Removed
+                TopicSweepOutcome::Removed
             } else {
-                SweepOutcome::InUse
+                TopicSweepOutcome::InUse
             })
         }
-        Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(SweepOutcome::Foreign),
+        Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(TopicSweepOutcome::Foreign),
         Err(error) => {
             let look = place.remove_stale_file(&place.topic_file(fd, id), error)?;
             Ok(if matches!(look, OpenAttempt::Gone) {
-                SweepOutcome::Removed
+                TopicSweepOutcome::Removed
             } else {
-                SweepOutcome::InUse
+                TopicSweepOutcome::InUse
             })
         }
     }

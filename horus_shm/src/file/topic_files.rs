@@ -113,7 +113,7 @@ impl TopicFiles {
         // WHY from the oldest on: a publisher that moves meanwhile is found twice, and not never.
         for file in &self.files {
             let deaths = file.publisher_deaths();
-            let here = file.publishers_with_sessions();
+            let here = file.publishers_with_session_ids();
             found.retain(|(_, session)| !here.iter().any(|(_, moved)| moved == session));
             let live = |(id, session)| (LiveEndpoint::new(file, id, deaths), session);
             found.extend(here.into_iter().map(live));
@@ -131,12 +131,12 @@ impl TopicFiles {
             let here = file.live_subscribers().into_iter();
             here.map(move |id| LiveEndpoint::new(file, id, deaths))
         });
-        live.filter(|end| !self.has_moved(end)).collect()
+        live.filter(|end| !self.has_reader_moved(end)).collect()
     }
 
     /// Returns true if a reader is also in another one of these files, because it has moved.
-    fn has_moved(&self, reader: &LiveEndpoint) -> bool {
-        let moved_to = reader.file.moved_to(reader.id.place);
+    fn has_reader_moved(&self, reader: &LiveEndpoint) -> bool {
+        let moved_to = reader.file.file_number_moved_to(reader.id.place);
         let mut files = self.files.iter();
         moved_to != 0 && files.any(|file| file.file_number() == moved_to)
     }

@@ -87,7 +87,7 @@ impl FieldPrefixes {
 
     /// Returns the end of the last field of the prefix with the hash `hash`, in bytes; `None` if
     /// there is no such prefix.
-    fn prefix_end(&self, hash: u64) -> Option<u64> {
+    fn bytes_of_prefix(&self, hash: u64) -> Option<u64> {
         let mut all = self.longest_first.iter();
         let found = all.find(|prefix| prefix.hash == hash);
         found.map(|found| found.bytes)
@@ -127,30 +127,34 @@ impl TypeInfo {
         }
     }
 
-    /// Compares this type, that of a reader, with the type `sent` of a publisher. Returns how many
-    /// bytes at the beginning of a message have the same meaning in both. If data of variable
+    /// Compares this type, that of a reader, with the type `sent_type` of a publisher. Returns how
+    /// many bytes at the beginning of a message have the same meaning in both. If data of variable
     /// length follows the fields, only the fields count. The reader fills the rest with its
     /// defaults.
     #[must_use]
-    pub fn shared_bytes(&self, sent: &Self) -> u64 {
+    pub fn shared_bytes(&self, sent_type: &Self) -> u64 {
         let least = if self.sized {
-            sent.growth.head_bytes.min(self.growth.head_bytes).into()
+            sent_type
+                .growth
+                .head_bytes
+                .min(self.growth.head_bytes)
+                .into()
         } else {
-            self.bytes.min(sent.bytes)
+            self.bytes.min(sent_type.bytes)
         };
-        if self.is_same_as(sent) {
+        if self.is_same_as(sent_type) {
             return least;
         }
-        // WHY not what `sent` says: that is input.
-        let end = self.growth.prefix_end(sent.growth.hash(0));
-        end.or_else(|| self.fields_end())
+        // WHY not what `sent_type` says: that is input.
+        let end = self.growth.bytes_of_prefix(sent_type.growth.hash(0));
+        end.or_else(|| self.fields_end_bytes())
             .unwrap_or(least)
             .min(least)
     }
 
     /// Returns the end of the last field of this type, in bytes, without the padding that follows
     /// it; `None` if this type matches only itself.
-    pub(crate) fn fields_end(&self) -> Option<u64> {
+    pub(crate) fn fields_end_bytes(&self) -> Option<u64> {
         let fields = self.growth.longest_first.first();
         fields.map(|fields| fields.bytes)
     }
@@ -165,9 +169,9 @@ impl TypeInfo {
         // WHY not the two numbers themselves: `identity` combines them with the hash once more, so
         // that they would cancel out.
         let mut hash = [0; 16];
-        let low = fnv1a(FNV_OFFSET_BASIS, schema.as_bytes());
+        let low = fnv1a_64(FNV_OFFSET_BASIS, schema.as_bytes());
         hash[..8].copy_from_slice(&low.to_le_bytes());
-        hash[8..].copy_from_slice(&fnv1a(low, schema.as_bytes()).to_le_bytes());
+        hash[8..].copy_from_slice(&fnv1a_64(low, schema.as_bytes()).to_le_bytes());
         Self {
             name: "opaque".into(),
             schema: schema.into(),
@@ -185,7 +189,7 @@ const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Computes the 64-bit FNV-1a hash of `bytes`, beginning with the value `basis`:
 /// <https://datatracker.ietf.org/doc/html/rfc9923>.
-fn fnv1a(basis: u64, bytes: &[u8]) -> u64 {
+fn fnv1a_64(basis: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(basis, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -97,7 +97,7 @@ impl Image {
             boot_id: spawn::boot_id(),
             registry_id,
         };
-        let bytes = header::encode(&request.type_info, TOPIC, TOPIC_ID, provenance, 1);
+        let bytes = header::encode_topic_header(&request.type_info, TOPIC, TOPIC_ID, provenance, 1);
         Self {
             bytes,
             file_bytes: TopicShape::FILE.file_bytes(),
@@ -125,7 +125,7 @@ impl Image {
                 session_id: 5,
             },
         };
-        let mut bytes = header::encode_lane(&offer, &lane, provenance);
+        let mut bytes = header::encode_lane_header(&offer, &lane, provenance);
         bytes.resize(HEADER_BYTES, 0);
         Self {
             bytes,

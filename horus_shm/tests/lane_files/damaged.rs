@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::{HEADER_BYTES, Header, SCHEMA_OFFSET};
 use horus_shm::{Access, Namespace, OpenError, RecvError};
 

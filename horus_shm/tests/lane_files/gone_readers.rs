@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::owner::HELD_BIT;
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::LatchedHistory;
 use horus_shm::{
     Access, Consumer, LatchKey, Mismatch, Namespace, OnStalled, Producer, RawConsumer, RawProducer,

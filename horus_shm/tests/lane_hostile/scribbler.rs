@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::{
     POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp, writing_stamp,
 };

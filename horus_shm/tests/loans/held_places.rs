@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::owner::HELD_BIT;
 use horus_shm::{Access, BorrowError, FanoutShm, RingOptions};
 

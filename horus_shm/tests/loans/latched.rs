@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::{
     Access, LatchKey, Namespace, OnStalled, RawConsumer, RawProducer, RawSample, ReadMode,
     Reliability, Request, Segment, TopicName, TypeInfo,

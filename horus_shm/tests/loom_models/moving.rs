@@ -13,8 +13,8 @@ use crate::loom_memory::ends::{Consumer, Producer, messages};
 use crate::loom_memory::mutation::{explore, is_step_left_out};
 use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
-/// Polls the lane of the former file and that of the present one, as
-/// `RawConsumer::poll_while_draining` does. Returns true if the message is from the present one.
+/// Polls the lane of the former file and that of the present one, as `RawConsumer::poll_all_files`
+/// does. Returns true if the message is from the present one.
 fn turn(former: &mut Consumer, present: &mut Consumer) -> Option<bool> {
     if former.poll() == PollOutcome::Message {
         return Some(false);
@@ -92,14 +92,14 @@ pub(crate) fn a_reader_leaves_no_file_in_which_a_publisher_stays() {
         let theirs = lane.clone();
         let claiming = thread::spawn(move || {
             owner::claim_first_free([&*owner].into_iter(), 1, |_| false).unwrap();
-            // ORDERING(leave): as in `LaneClaim::in_named_file`.
+            // ORDERING(leave): as in `LaneClaim::claim_in_named_file`.
             theirs.fence(edge::LEAVE_CLAIM);
             is_name_lost.get() == 0
         });
         let [owner, is_name_lost] = words.each_ref().map(Rc::clone);
         let reading = thread::spawn(move || {
             let may_leave = is_name_lost.get() == 1;
-            // ORDERING(leave): as in `RawConsumer::finish_if_read`.
+            // ORDERING(leave): as in `RawConsumer::finish_file_if_read`.
             lane.fence(edge::LEAVE_LOOK);
             may_leave && owner.get() == 0
         });

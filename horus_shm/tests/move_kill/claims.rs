@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
+use horus_shm::internals::{TopicBlocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Segment};
 use horus_testing::is_torture;
 

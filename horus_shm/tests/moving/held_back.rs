@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::internals::{Blocks as _, check_names_now};
+use horus_shm::internals::{TopicBlocks as _, check_names_now};
 use horus_shm::{Access, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Segment};
 
 use super::{Scene, expect_nothing_lost, receive, send, send_until_full};

@@ -10,8 +10,8 @@ use std::time::Duration;
 use horus_shm::internals::check_names_now;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    LaneWatch, OnStalled, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
-    TypeInfo, Watch,
+    ConsumerHealthWatch, OnStalled, RawConsumer, RawProducer, ReadMode, RecvError, Reliability,
+    Request, TypeInfo, Watch,
 };
 
 use super::{RETRY_PERIOD, Scene, receive, send};
@@ -157,17 +157,17 @@ fn is_of_lane(path: &std::path::Path) -> bool {
     path.file_name().unwrap().to_string_lossy().starts_with('.')
 }
 
-fn expect_same_report(reader: &RawConsumer, lanes: &LaneWatch, fails: bool) {
+fn expect_same_report(reader: &RawConsumer, lanes: &ConsumerHealthWatch, fails: bool) {
     let checked = reader.check();
     assert_eq!(checked.is_err(), fails, "{checked:?}");
     assert_eq!(lanes.unmapped_lane().is_some(), fails);
 }
 
 #[test]
-fn a_lane_watch_forgets_a_lane_of_a_file_that_was_left() {
+fn a_health_watch_forgets_a_lane_of_a_file_that_was_left() {
     let scene = Scene::new(0);
     let mut reader = scene.reader();
-    let lanes = reader.watch().lane_watch();
+    let lanes = reader.watch().health_watch();
     let mut producer = scene.producer();
     for path in scene.lane_files() {
         fs::remove_file(path).unwrap();
@@ -187,10 +187,10 @@ fn a_lane_watch_forgets_a_lane_of_a_file_that_was_left() {
 }
 
 #[test]
-fn a_lane_watch_reports_the_present_file_when_a_former_one_recovers() {
+fn a_health_watch_reports_the_present_file_when_a_former_one_recovers() {
     let scene = Scene::new(0);
     let mut reader = scene.reader();
-    let lanes = reader.watch().lane_watch();
+    let lanes = reader.watch().health_watch();
     let mut old = scene.producer();
     let hidden = scene.hide_lanes();
     send(&mut old, 0..1);
@@ -229,7 +229,7 @@ impl Scene {
 fn a_publisher_that_has_not_moved_counts_as_one_that_matches() {
     let scene = Scene::new(0);
     let mut reader = scene.reader();
-    let lanes = reader.watch().lane_watch();
+    let lanes = reader.watch().health_watch();
     let mut matched = scene.producer();
     send(&mut matched, 0..1);
     assert_eq!(receive(&mut reader), [0]);
@@ -239,11 +239,14 @@ fn a_publisher_that_has_not_moved_counts_as_one_that_matches() {
     let _other = RawProducer::new(other, OnStalled::Full).unwrap();
     assert_eq!(receive(&mut reader), []);
     assert_eq!(reader.topic_files().publisher_count(), 2);
-    assert_eq!((reader.check(), lanes.mismatch()), (Ok(()), None));
+    assert_eq!(
+        (reader.check(), lanes.reason_for_no_match()),
+        (Ok(()), None)
+    );
     drop(matched);
     eventually("no publisher matches", || {
         assert_eq!(receive(&mut reader), []);
-        lanes.mismatch().is_some()
+        lanes.reason_for_no_match().is_some()
     });
     let checked = reader.check();
     assert!(
@@ -286,7 +289,7 @@ fn a_reader_goes_on_if_a_former_file_loses_its_memory() {
     let scene = Scene::new(0);
     let mut reader = scene.reader();
     let watch = reader.watch();
-    let lanes = watch.lane_watch();
+    let lanes = watch.health_watch();
     // As long as it owns a lane, the reader reads its file.
     let _idle = scene.producer();
     assert_eq!(receive(&mut reader), []);
@@ -351,7 +354,7 @@ fn a_namespace_that_is_removed_after_its_topic_is_reported() {
     fs::remove_dir_all(scene.namespace.path()).unwrap();
     assert_eq!(receive(&mut reader), []);
     check_names_now();
-    assert!(watch.lane_watch().is_namespace_removed());
+    assert!(watch.health_watch().is_namespace_removed());
     let found = reader.check();
     assert!(
         matches!(found, Err(RecvError::NamespaceRemoved { .. })),

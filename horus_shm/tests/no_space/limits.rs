@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::{Access, Namespace, OpenError, ReadMode, Request, Segment, TypeInfo};
 
 use super::{PAGE_BYTES, create, play, request};

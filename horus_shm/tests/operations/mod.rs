@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::LAYOUT_VERSION;
 use horus_shm::{
     Access, Consumer, Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError, OpenError,

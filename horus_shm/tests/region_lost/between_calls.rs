@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
-use horus_shm::{Alarm, FanoutShm, RecvError, RingOptions, SendError};
+use horus_shm::{FanoutShm, MessageAlarm, RecvError, RingOptions, SendError};
 
 use super::{Blow, KINDS, Message, SENDER, Scene};
 use crate::common::{eventually, fate, fork, join_fork};
@@ -208,8 +208,8 @@ fn a_task_that_waits_is_woken_when_its_topic_is_lost() {
         let mut consumer = ring.consumer().unwrap();
         assert!(consumer.recv().is_none(), "the lane is mapped");
         let woken = Arc::new(Flag::default());
-        let mut alarm = Alarm::new(consumer.raw().watch());
-        alarm.set(&Waker::from(Arc::clone(&woken)));
+        let mut alarm = MessageAlarm::new(consumer.raw().watch());
+        alarm.try_set(&Waker::from(Arc::clone(&woken)));
         let path = namespace.topics_path().join("task");
         OpenOptions::new()
             .write(true)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, timed_out_sleep_count};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode,

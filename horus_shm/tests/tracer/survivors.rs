@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use horus_shm::internals::Blocks as _;
+use horus_shm::internals::TopicBlocks as _;
 use horus_shm::internals::layout::WaitBlock;
 use horus_shm::internals::sync::Word;
 use horus_shm::{Access, Namespace, Sample};

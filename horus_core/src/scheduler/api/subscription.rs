@@ -1,7 +1,7 @@
 //! Checks whether each subscriber can map the memory of all publishers, and is compatible with at
 //! least one of them.
 
-use horus_shm::{LaneNotMapped, LaneWatch, Mismatch};
+use horus_shm::{ConsumerHealthWatch, LaneNotMapped, Mismatch};
 
 use crate::message::{NodeEvent, Text, first_difference};
 use crate::topic::Watchable;
@@ -11,7 +11,7 @@ use crate::topic::Watchable;
 #[derive(Debug)]
 pub(crate) struct Subscription {
     topic: String,
-    watch: LaneWatch,
+    watch: ConsumerHealthWatch,
     had_unmapped_publisher: bool,
     matched_no_publisher: bool,
     /// Number of moves of the subscriber to another file of its topic that have been reported.
@@ -32,7 +32,7 @@ impl Subscription {
     pub(crate) fn new(topic: &str, subscriber: &impl Watchable) -> Self {
         Self {
             topic: topic.to_owned(),
-            watch: subscriber.lane_watch(),
+            watch: subscriber.health_watch(),
             had_unmapped_publisher: false,
             matched_no_publisher: false,
             moves: 0,
@@ -42,7 +42,7 @@ impl Subscription {
     }
 
     pub(crate) fn has_same_subscriber(&self, other: &Self) -> bool {
-        self.watch.is_same(&other.watch)
+        self.watch.is_of_same_consumer(&other.watch)
     }
 
     /// Returns true if the last receive call of the subscriber could not map the memory of a
@@ -91,7 +91,7 @@ impl Subscription {
     }
 
     fn file_change(&mut self) -> Option<SubscriptionEvent> {
-        let moves = self.watch.moves();
+        let moves = self.watch.file_move_count();
         if moves > self.moves {
             self.moves = moves;
             return Some(self.event_about_topic(NodeEvent::TOPIC_MOVED));
@@ -104,7 +104,7 @@ impl Subscription {
     }
 
     fn compatibility_change(&mut self) -> Option<SubscriptionEvent> {
-        let cause = self.watch.mismatch();
+        let cause = self.watch.reason_for_no_match();
         let is_gone = cause.is_none() && self.watch.is_closed();
         if is_gone || cause.is_some() == self.matched_no_publisher {
             return None;

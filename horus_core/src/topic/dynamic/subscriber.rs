@@ -61,7 +61,7 @@ pub struct Arrival {
 pub struct DynamicSubscriber {
     // WHY before `decoder`: it is dropped first, so that the drop of the decoder wakes no task.
     #[cfg(feature = "async")]
-    alarm: Option<horus_shm::Alarm>,
+    alarm: Option<horus_shm::MessageAlarm>,
     decoder: MessageDecoder,
     message_type: DynamicType,
     spin: Duration,
@@ -258,8 +258,8 @@ impl DynamicSubscriber {
         let watch = self.decoder.raw.watch();
         let alarm = self
             .alarm
-            .get_or_insert_with(|| horus_shm::Alarm::new(watch));
-        alarm.set(context.waker());
+            .get_or_insert_with(|| horus_shm::MessageAlarm::new(watch));
+        alarm.try_set(context.waker());
     }
 
     /// Cancels the wake-up that [`Self::set_alarm`] has arranged.

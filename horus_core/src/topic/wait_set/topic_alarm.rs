@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 use horus_shm::internals::wait::LocalEventcount;
-use horus_shm::{Alarm, Watch};
+use horus_shm::{MessageAlarm, Watch};
 
 /// The number of alarms of a wait set that have gone off, with the eventcount at which the waiting
 /// thread sleeps. An alarm goes off when its topic has a message.
@@ -34,7 +34,7 @@ impl AlarmCounter {
 /// the thread that waits.
 #[derive(Debug)]
 pub(super) struct TopicAlarm {
-    alarm: Alarm,
+    alarm: MessageAlarm,
     state: Arc<AlarmState>,
     waker: Waker,
 }
@@ -53,7 +53,7 @@ impl TopicAlarm {
             counter: Arc::clone(counter),
         });
         Self {
-            alarm: Alarm::new(watch.clone()),
+            alarm: MessageAlarm::new(watch.clone()),
             waker: Waker::from(Arc::clone(&state)),
             state,
         }
@@ -65,7 +65,7 @@ impl TopicAlarm {
     /// The caller has to read [`AlarmCounter::count`] before this call, and then wait until the
     /// count changes: it also changes if the alarm goes off during this call.
     pub(super) fn try_set(&mut self) -> bool {
-        self.state.replace_is_set(true) || self.alarm.set(&self.waker)
+        self.state.replace_is_set(true) || self.alarm.try_set(&self.waker)
     }
 }
 

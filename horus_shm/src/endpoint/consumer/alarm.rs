@@ -23,7 +23,7 @@ use crate::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
 /// Maximum number of threads that serve alarms, that is, wake tasks when messages arrive. If there
 /// are more alarms than these threads can wait for, the last thread serves the rest, and polls
 /// their topics every millisecond.
-const THREADS_MAX: usize = 32;
+const ALARM_THREADS_MAX: usize = 32;
 
 /// Maximum number of alarms of each thread except the last one. It is one less than the number of
 /// events for which a thread can sleep, because each thread also waits for changes of its own list
@@ -31,31 +31,31 @@ const THREADS_MAX: usize = 32;
 const ALARMS_PER_THREAD: usize = EVENTS_MAX - 1;
 
 /// Time without waiting tasks after which a thread that serves alarms ends.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+const IDLE_THREAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
+static ALARM_THREADS: ForkLocal<AlarmThreads> = ForkLocal::new();
 
 /// All alarms of this process, by the thread that serves them.
 #[derive(Debug, Default)]
-struct Alarms {
-    threads: [AlarmThread; THREADS_MAX],
+struct AlarmThreads {
+    threads: [AlarmThread; ALARM_THREADS_MAX],
 }
 
 /// The alarms that one thread serves, and the means to wake this thread.
 #[derive(Debug, Default)]
 struct AlarmThread {
-    state: Mutex<AlarmState>,
+    state: Mutex<AlarmThreadState>,
     /// A counter that is incremented whenever the thread has to look at `state` again, for example
     /// because an alarm was added.
     version: AtomicU64,
     changed: LocalEventcount,
-    /// Notified when the thread no longer uses the watches in [`AlarmState::lent`], so that their
-    /// consumers can be dropped.
+    /// Notified when the thread no longer uses the watches in [`AlarmThreadState::lent`], so that
+    /// their consumers can be dropped.
     watches_dropped: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct AlarmState {
+struct AlarmThreadState {
     pending: Vec<PendingAlarm>,
     last_id: u64,
     /// True while the thread runs. If false, the next alarm starts it.
@@ -66,7 +66,7 @@ struct AlarmState {
 }
 
 // SAFETY: the pointers are only compared, never dereferenced; all else is `Send`.
-unsafe impl Send for AlarmState {}
+unsafe impl Send for AlarmThreadState {}
 
 /// An alarm that has been set: the waker to call when the watched consumer may have a message.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ struct PendingAlarm {
 
 impl PendingAlarm {
     fn is_due(&self) -> bool {
-        is_due(&self.watch, self.reports_removal)
+        is_alarm_due(&self.watch, self.reports_removal)
     }
 }
 
@@ -90,22 +90,22 @@ impl PendingAlarm {
 /// The task has to poll for the message itself, and to set the alarm again if there is none. There
 /// may be none if the message has already been received, or is not for this consumer.
 #[derive(Debug)]
-pub struct Alarm {
+pub struct MessageAlarm {
     watch: Watch,
     epoch: u64,
-    /// The index in [`Alarms::threads`] of the thread that serves, or last served, the alarm.
+    /// The index in [`AlarmThreads::threads`] of the thread that serves, or last served, the alarm.
     thread: usize,
-    /// The number of the alarm in [`AlarmState::pending`]; 0 before the alarm is set for the first
-    /// time.
+    /// The number of the alarm in [`AlarmThreadState::pending`]; 0 before the alarm is set for the
+    /// first time.
     id: u64,
     /// True if the topic's namespace was already removed when the alarm was last set. WHY: a wait
     /// set sets its alarms again and again, and must not get the same report each time.
     has_reported_removal: bool,
 }
 
-impl Alarm {
+impl MessageAlarm {
     /// Creates an alarm for the consumer that `watch` observes. The alarm wakes no task until
-    /// [`Self::set`] is called.
+    /// [`Self::try_set`] is called.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
         watch.progress().set_has_alarms();
@@ -125,14 +125,14 @@ impl Alarm {
     /// Does not block for long: takes one or two locks, more if more than 127 alarms are set, and
     /// starts a thread that serves alarms if none has room. If the thread cannot be started, or in
     /// a forked child, wakes the task at once and returns false.
-    pub fn set(&mut self, waker: &Waker) -> bool {
+    pub fn try_set(&mut self, waker: &Waker) -> bool {
         if self.epoch != fork_epoch() {
             waker.wake_by_ref();
             return false;
         }
         self.watch.follow_consumer();
         self.watch.progress().set_has_alarms();
-        let alarms = ALARMS.get();
+        let alarms = ALARM_THREADS.get();
         // WHY outside of the lock: cloning or dropping a waker runs unknown code.
         let copy = waker.clone();
         let mut state = alarms.threads[self.thread].lock();
@@ -145,7 +145,7 @@ impl Alarm {
         drop(state);
         let (index, mut state) = alarms.lock_thread_with_room();
         let thread = &alarms.threads[index];
-        if !state.has_thread && !thread.start() {
+        if !state.has_thread && !thread.try_start() {
             drop(state);
             copy.wake();
             return false;
@@ -172,7 +172,7 @@ impl Alarm {
         if self.id == 0 || self.epoch != fork_epoch() {
             return;
         }
-        let thread = &ALARMS.get().threads[self.thread];
+        let thread = &ALARM_THREADS.get().threads[self.thread];
         let mut state = thread.lock();
         let at = state.pending.iter().position(|alarm| alarm.id == self.id);
         let Some(alarm) = at.map(|at| state.pending.swap_remove(at)) else {
@@ -185,7 +185,7 @@ impl Alarm {
     }
 }
 
-impl Drop for Alarm {
+impl Drop for MessageAlarm {
     fn drop(&mut self) {
         self.cancel();
     }
@@ -196,9 +196,9 @@ impl Drop for Alarm {
 ///
 /// WHY: a process may end right after it has dropped its last handle. The topic's file would then
 /// not be removed if a thread still had a reference to the topic.
-pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
-    for thread in &ALARMS.get().threads {
-        thread.remove_alarms(progress);
+pub(super) fn remove_alarms_of(progress: &Arc<ConsumerProgress>) {
+    for thread in &ALARM_THREADS.get().threads {
+        thread.remove_alarms_of(progress);
     }
 }
 
@@ -224,7 +224,7 @@ impl AlarmWatches {
     /// Returns true if one of the alarms is due.
     fn is_any_due(&self) -> bool {
         let mut all = self.watches.iter().zip(&self.report_removal);
-        all.any(|(watch, reports_removal)| is_due(watch, *reports_removal))
+        all.any(|(watch, reports_removal)| is_alarm_due(watch, *reports_removal))
     }
 }
 
@@ -237,11 +237,11 @@ enum AlarmThreadStep {
     End,
 }
 
-impl Alarms {
+impl AlarmThreads {
     /// Finds the first thread that can serve another alarm, and locks its alarms. Returns the index
     /// of the thread, and the locked alarms.
-    fn lock_thread_with_room(&self) -> (usize, MutexGuard<'_, AlarmState>) {
-        let last = THREADS_MAX - 1;
+    fn lock_thread_with_room(&self) -> (usize, MutexGuard<'_, AlarmThreadState>) {
+        let last = ALARM_THREADS_MAX - 1;
         for (index, thread) in self.threads[..last].iter().enumerate() {
             let state = thread.lock();
             if state.pending.len() < ALARMS_PER_THREAD {
@@ -253,17 +253,17 @@ impl Alarms {
 }
 
 impl AlarmThread {
-    fn lock(&self) -> MutexGuard<'_, AlarmState> {
+    fn lock(&self) -> MutexGuard<'_, AlarmThreadState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the thread. Returns false if the system could not create it.
-    fn start(&'static self) -> bool {
+    fn try_start(&'static self) -> bool {
         let thread = thread::Builder::new().name("horus-alarms".into());
         thread.spawn(|| self.run()).is_ok()
     }
 
-    fn remove_alarms(&self, progress: &Arc<ConsumerProgress>) {
+    fn remove_alarms_of(&self, progress: &Arc<ConsumerProgress>) {
         let name = Arc::as_ptr(progress);
         let mut state = self.lock();
         let of_it = |alarm: &mut PendingAlarm| Arc::as_ptr(alarm.watch.progress()) == name;
@@ -326,22 +326,22 @@ impl AlarmThread {
         AlarmThreadStep::Sleep(self.version.get())
     }
 
-    /// Sleeps until the version differs from `version`, or the alarm of one of `watches` is due.
-    /// Returns `None` if there are no watches and the version has not changed for
-    /// [`IDLE_TIMEOUT`].
-    fn sleep(&self, version: u64, watches: &AlarmWatches) -> Option<()> {
+    /// Sleeps until the version differs from `seen_version`, or the alarm of one of `watches` is
+    /// due. Returns `None` if there are no watches and the version has not changed for
+    /// [`IDLE_THREAD_TIMEOUT`].
+    fn sleep(&self, seen_version: u64, watches: &AlarmWatches) -> Option<()> {
         let wait_policy = if watches.watches.is_empty() {
-            WaitPolicy::with_timeout(IDLE_TIMEOUT)
+            WaitPolicy::with_timeout(IDLE_THREAD_TIMEOUT)
         } else {
             WaitPolicy::endless()
         };
         let wait_policy = wait_policy.with_spin(Duration::ZERO);
-        let look = || (self.version.get() != version || watches.is_any_due()).then_some(());
+        let look = || (self.version.get() != seen_version || watches.is_any_due()).then_some(());
         Watch::wait_any_or_notified(&[&self.changed], &watches.watches, wait_policy, look)
     }
 }
 
-fn is_due(watch: &Watch, reports_removal: bool) -> bool {
+fn is_alarm_due(watch: &Watch, reports_removal: bool) -> bool {
     watch.is_due() || (reports_removal && watch.is_namespace_removed())
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct ConsumerHealth {
     pub(super) moves: AtomicU64,
     /// Not 0 if the consumer has found that its namespace (the directory of its topic) was removed.
     pub(super) namespace_removed: AtomicU64,
-    /// The file that the consumer reads now. Empty until a [`LaneWatch`] is made.
+    /// The file that the consumer reads now. Empty until a [`ConsumerHealthWatch`] is made.
     segment: Mutex<Weak<Segment>>,
     /// Not 0 if the consumer has found that the memory of its topic is lost.
     pub(super) lost: AtomicU64,
@@ -47,16 +47,17 @@ impl ConsumerHealth {
     }
 }
 
-/// Reports whether a [`RawConsumer`](crate::RawConsumer) misses messages because it cannot map a
-/// publisher's lane, and whether it matches no live publisher.
+/// Reports the health of a [`RawConsumer`](crate::RawConsumer): whether it misses messages because
+/// it cannot map a publisher's lane, whether it matches no live publisher, and whether it can still
+/// receive.
 ///
 /// It is `Send` and `Sync`. It keeps neither the consumer nor the topic open.
 #[derive(Debug, Clone)]
-pub struct LaneWatch {
+pub struct ConsumerHealthWatch {
     health: Weak<ConsumerHealth>,
 }
 
-impl LaneWatch {
+impl ConsumerHealthWatch {
     pub(super) fn new(health: &Arc<ConsumerHealth>, segment: &Arc<Segment>) -> Self {
         health.set_segment(segment);
         let health = Arc::downgrade(health);
@@ -79,15 +80,15 @@ impl LaneWatch {
     /// call that searched for publishers. Returns `None` if it matches one, if there is no
     /// publisher, or if the consumer has been dropped.
     #[must_use]
-    pub fn mismatch(&self) -> Option<Mismatch> {
+    pub fn reason_for_no_match(&self) -> Option<Mismatch> {
         let health = self.health.upgrade()?;
         let mismatch = health.mismatch.lock();
         let mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
         mismatch.as_ref().map(|(cause, _)| *cause)
     }
 
-    /// Returns a publisher that did not match when the result of [`Self::mismatch`] last changed,
-    /// with the message types of both endpoints. Returns `None` if the consumer matches a
+    /// Returns a publisher that did not match when the result of [`Self::reason_for_no_match`] last
+    /// changed, with the message types of both endpoints. Returns `None` if the consumer matches a
     /// publisher, or if the publisher could not be found any more.
     #[must_use]
     pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
@@ -100,7 +101,7 @@ impl LaneWatch {
     /// Returns the number of times that the consumer has moved to another file because its own file
     /// had lost the topic's name.
     #[must_use]
-    pub fn moves(&self) -> u64 {
+    pub fn file_move_count(&self) -> u64 {
         // Relaxed: for people.
         let health = self.health.upgrade();
         health.map_or(0, |health| health.moves.get())
@@ -138,7 +139,7 @@ impl LaneWatch {
 
     /// Returns true if `self` and `other` watch the same consumer.
     #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn is_of_same_consumer(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.health, &other.health)
     }
 }

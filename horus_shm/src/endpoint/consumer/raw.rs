@@ -27,7 +27,7 @@ use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{OpenError, RecvError, UnusableReason};
 use crate::file::extent::Extent;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
@@ -39,22 +39,22 @@ use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
 
 pub use bytes::Key;
-pub(crate) use grown::PrivateCopies;
+pub(crate) use grown::PrivateMessageCopies;
 pub use ledger::ReadStats;
 
-use join::{LaneStart, StartOrigin};
+use join::{LaneStart, StartRule};
 use moving::FormerFiles;
 use waits::PublisherWaker;
 
 /// The value of the field `last_lane` of [`RawConsumer`] that means "no lane".
-const NO_LANE: usize = usize::MAX;
+const NO_LANE_INDEX: usize = usize::MAX;
 
 /// Minimum number of messages received without an empty poll between them that count as a burst.
 /// The consumer pauses after a burst.
 const BURST_MESSAGES_MIN: u64 = 2;
 /// Number of times that the cursor is published while a full lane is drained. WHY more than once:
 /// publishers can use the room while the reader is still draining.
-const DRAIN_STEPS: u64 = 8;
+const CURSOR_PUBLICATIONS_PER_DRAIN: u64 = 8;
 
 /// The way in which a reader reads a topic. It decides whether publishers wait for the reader, and
 /// whether publishers know that it exists.
@@ -94,21 +94,21 @@ struct FollowedLane {
 impl FollowedLane {
     /// Returns true if the messages of the lane can be borrowed: in their slots, or as private
     /// copies that are completed with default values.
-    fn is_in_place(&self) -> bool {
+    fn can_be_borrowed(&self) -> bool {
         self.extent.offer.shape.request().pinnable || self.other.is_some()
     }
 
     /// Returns true if the sequence numbers of messages differ from their positions. In a lane
     /// whose slots cannot be pinned, this is so if an earlier publisher has skipped slots.
-    fn has_skips_before(&self) -> bool {
+    fn has_skipped_positions(&self) -> bool {
         self.extent.base.number != self.extent.base.position
     }
 
     /// Returns the sequence number of the message that was read last in a lane whose slots cannot
     /// be pinned.
-    fn plain_sequence(&self) -> u64 {
-        let position = self.reader.position();
-        self.extent.base.number_at(position).unwrap_or(position)
+    fn sequence_in_unpinnable_lane(&self) -> u64 {
+        let (base, position) = (self.extent.base, self.reader.position());
+        base.messages_before(position).unwrap_or(position)
     }
 }
 
@@ -130,8 +130,8 @@ pub struct RawConsumer {
     next: usize,
     /// The metadata of the message that was received last.
     last: MessageInfo,
-    /// The index in `lanes` of the lane from which the last message came; [`NO_LANE`] before the
-    /// first message.
+    /// The index in `lanes` of the lane from which the last message came; [`NO_LANE_INDEX`] before
+    /// the first message.
     last_lane: usize,
     received: u64,
     /// The number of messages that had been received when a `recv` call last found none. The
@@ -203,7 +203,7 @@ impl RawConsumer {
     /// [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: ReadMode) -> Result<Self, OpenError> {
         let segment = segment.reopen_if_name_lost(reading != ReadMode::Observer)?;
-        Self::open(segment, reading, StartOrigin::Head)
+        Self::open(segment, reading, StartRule::Head)
     }
 
     /// Joins as a gated reader, as [`Self::new`] does, but continues at the cursors of a gated
@@ -215,27 +215,27 @@ impl RawConsumer {
     /// The same as for [`Self::new`].
     pub fn successor(segment: Arc<Segment>) -> Result<Self, OpenError> {
         let segment = segment.reopen_if_name_lost(true)?;
-        Self::open(segment, ReadMode::Gated, StartOrigin::Successor)
+        Self::open(segment, ReadMode::Gated, StartRule::Successor)
     }
 
     fn open(
         segment: Arc<Segment>,
         reading: ReadMode,
-        origin: StartOrigin,
+        start_rule: StartRule,
     ) -> Result<Self, OpenError> {
         // WHY: the lanes that are looked at first are mapped for good when they are found.
         let topic = Arc::clone(&segment);
         let _mapped = topic.keep_extents_mapped();
-        let mut this = Self::join_lanes(segment, reading, origin, Arc::default())?;
+        let mut this = Self::join_lanes(segment, reading, start_rule, Arc::default())?;
         this.look_for_lanes();
-        this.segment.check_usable()?;
+        this.segment.fault_epoch_or_open_error()?;
         if let Err(RecvError::LaneNotMapped { cause, .. }) = this.check_lanes_mapped() {
             return Err(OpenError::LaneNotMapped {
                 path: this.segment.path(),
                 cause,
             });
         }
-        this.map_and_announce()?;
+        this.map_lanes_and_announce_join()?;
         Ok(this)
     }
 
@@ -243,10 +243,10 @@ impl RawConsumer {
     fn join_lanes(
         segment: Arc<Segment>,
         reading: ReadMode,
-        origin: StartOrigin,
+        start_rule: StartRule,
         health: Arc<ConsumerHealth>,
     ) -> Result<Self, OpenError> {
-        let seen_epoch = segment.check_usable()?;
+        let seen_epoch = segment.fault_epoch_or_open_error()?;
         let changes: *const _ = &segment.control(Access::Read)?.changes;
         let limit = segment.shape().lane_limit();
         let lanes = limit as usize;
@@ -260,11 +260,11 @@ impl RawConsumer {
                 number: 0,
                 bytes: 0,
             },
-            last_lane: NO_LANE,
+            last_lane: NO_LANE_INDEX,
             received: 0,
             received_at_empty_poll: 0,
             chance: 0,
-            known: discover::NEVER_SEARCHED,
+            known: discover::LANES_NEVER_SEARCHED,
             failed: None,
             changes,
             seen_epoch,
@@ -287,19 +287,19 @@ impl RawConsumer {
             segment,
         };
         // WHY: from here on, drop gives back all that was claimed.
-        this.join(origin)?;
+        this.join(start_rule)?;
         Ok(this)
     }
 
     /// Maps the memory of all lanes, and then announces to publishers that this reader has joined.
-    fn map_and_announce(&mut self) -> Result<(), OpenError> {
+    fn map_lanes_and_announce_join(&mut self) -> Result<(), OpenError> {
         self.look_for_lanes();
         if let Some(place) = &self.place {
             place.announce_join();
         }
         // WHY again: the announcement may have gone to private zero pages.
-        let seen_epoch = self.segment.check_usable()?;
-        self.store_seen_epoch(seen_epoch);
+        let seen_epoch = self.segment.fault_epoch_or_open_error()?;
+        self.store_seen_fault_epoch(seen_epoch);
         Ok(())
     }
 
@@ -317,23 +317,23 @@ impl RawConsumer {
     pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         if self.is_unusable() {
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-            return unsafe { self.recv_draining(dst, bytes) };
+            return unsafe { self.recv_from_all_files(dst, bytes) };
         }
         self.look_for_lanes();
-        if self.would_cut(bytes) {
+        if self.would_cut_message(bytes) {
             return PollOutcome::Empty;
         }
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         let polled = unsafe { self.poll(dst, bytes) };
         if polled == PollOutcome::Message {
-            return self.confirm_message();
+            return self.confirm_copied_message();
         }
         if self.received.wrapping_sub(self.received_at_empty_poll) >= BURST_MESSAGES_MIN {
             // SAFETY: as above.
             return unsafe { self.poll_after_burst(dst, bytes) };
         }
         self.received_at_empty_poll = self.received;
-        self.spin_back_off();
+        self.back_off_after_empty_poll();
         polled
     }
 
@@ -358,7 +358,7 @@ impl RawConsumer {
         while drained < lap && unsafe { self.recv(dst, bytes) } == PollOutcome::Message {
             each();
             drained += 1;
-            if !self.is_draining() {
+            if !self.is_reading_former_files() {
                 // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
                 drained += unsafe { self.drain_last_lane(dst, bytes, &mut each) };
             }
@@ -384,7 +384,7 @@ impl RawConsumer {
             return 0;
         }
         let lane = self.last_lane;
-        let limit = self.lanes[lane].extent.offer.shape.capacity() / DRAIN_STEPS;
+        let limit = self.lanes[lane].extent.offer.shape.capacity() / CURSOR_PUBLICATIONS_PER_DRAIN;
         let Self {
             lanes,
             received,
@@ -418,8 +418,8 @@ impl RawConsumer {
     /// Checks the file after a message was copied. If the file was truncated, the copied bytes came
     /// from private zero pages, so the message is discarded.
     #[inline(always)]
-    fn confirm_message(&mut self) -> PollOutcome {
-        if self.became_unusable() {
+    fn confirm_copied_message(&mut self) -> PollOutcome {
+        if self.is_unusable_after_access() {
             self.received -= 1;
             return PollOutcome::Empty;
         }
@@ -428,7 +428,7 @@ impl RawConsumer {
 
     /// Returns true if this handle must not access its memory, because it is a copy in a forked
     /// child, or because the memory is lost. Also returns true while it still reads former files,
-    /// which have lost the topic's name. The caller then continues with `recv_draining` or a
+    /// which have lost the topic's name. The caller then continues with `recv_from_all_files` or a
     /// similar function.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
@@ -438,7 +438,7 @@ impl RawConsumer {
     /// Does the same as [`Self::is_unusable`] after the caller has accessed shared memory. True
     /// means that the bytes that were read must be discarded.
     #[inline(always)]
-    fn became_unusable(&mut self) -> bool {
+    fn is_unusable_after_access(&mut self) -> bool {
         fault::epoch_after_access() != self.seen_epoch && !self.check_health()
     }
 
@@ -447,10 +447,10 @@ impl RawConsumer {
     #[cold]
     fn check_health(&mut self) -> bool {
         let _uncancelled = NoCancelGuard::new();
-        let checked = self.segment.check_health();
+        let checked = self.segment.fault_epoch_if_usable();
         match checked {
-            Ok(seen_epoch) => self.store_seen_epoch(seen_epoch),
-            Err(UnusableReason::RegionLost) => self.progress.set_lost(),
+            Ok(seen_epoch) => self.store_seen_fault_epoch(seen_epoch),
+            Err(UnusableReason::RegionLost) => self.progress.set_memory_lost(),
             Err(UnusableReason::Forked) => {}
         }
         checked.is_ok()
@@ -464,9 +464,9 @@ impl RawConsumer {
         let is_usable = self.check_health();
         if is_usable {
             let _uncancelled = NoCancelGuard::new();
-            self.follow_name();
+            self.move_if_name_lost();
         }
-        is_usable && !self.is_draining()
+        is_usable && !self.is_reading_former_files()
     }
 
     /// Returns an error if this consumer can no longer receive.
@@ -485,7 +485,7 @@ impl RawConsumer {
         if fault::epoch() != self.seen_epoch {
             let topic = self.segment.label();
             self.segment
-                .check_health()
+                .fault_epoch_if_usable()
                 .map_err(|error| error.to_recv_error(topic))?;
         }
         self.check_can_move()?;
@@ -494,7 +494,7 @@ impl RawConsumer {
         if self.unmatched.is_empty() {
             return Ok(());
         }
-        self.check_match()
+        self.check_any_publisher_matches()
     }
 
     /// Counts the message that was just read from the lane at index `lane` of `lanes`, and stores
@@ -512,8 +512,8 @@ impl RawConsumer {
         self.received += 1;
         self.last = arrival;
         self.last_lane = lane;
-        self.record_latency(lane, position);
-        self.wake_publishers_that_sleep();
+        self.record_latency_if_sampled(lane, position);
+        self.wake_sleeping_publishers();
     }
 
     /// Returns the sequence number of the message that was received last, counted from 1 in its
@@ -529,7 +529,7 @@ impl RawConsumer {
     pub fn last_lane(&self) -> Option<u32> {
         match self.lanes.get(self.last_lane) {
             Some(followed) => Some(followed.lane),
-            None => Some(self.last_former_lane()?.0),
+            None => Some(self.last_former_lane_and_claims()?.0),
         }
     }
 
@@ -540,7 +540,7 @@ impl RawConsumer {
     pub fn last_lane_and_claims(&self) -> Option<(u32, u64)> {
         match self.lanes.get(self.last_lane) {
             Some(&FollowedLane { lane, .. }) => Some((lane, self.segment.lane_claims(lane))),
-            None => self.last_former_lane(),
+            None => self.last_former_lane_and_claims(),
         }
     }
 
@@ -557,8 +557,8 @@ impl RawConsumer {
     pub fn detach_count(&self) -> u64 {
         let ended = self.past.as_ref().map_or(0, |past| past.ended_detaches);
         let present = self
-            .files()
-            .map(|file| file.progress.block().detached.get());
+            .readers_of_all_files()
+            .map(|file| file.progress.reader_block().detached.get());
         present.fold(ended, u64::wrapping_add)
     }
 
@@ -594,7 +594,7 @@ impl Drop for RawConsumer {
             // WHY now: borrowed messages may keep the slot, but hold back no writer.
             gate::withdraw_gated_reader(&wait.gated, place.index());
             // WHY: no other code wakes the publishers that this reader held back.
-            self.wake_publishers_that_sleep();
+            self.wake_sleeping_publishers();
         }
     }
 }

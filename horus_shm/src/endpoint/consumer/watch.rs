@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use super::alarm;
-use super::health::{ConsumerHealth, LaneWatch};
+use super::health::{ConsumerHealth, ConsumerHealthWatch};
 use super::unmatched::UnmatchedLanes;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::name_watch::NameState;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
 use crate::os::region::{Access, Region};
@@ -58,17 +58,17 @@ pub(crate) struct ConsumerProgress {
     next: OnceLock<Watch>,
     /// The time of the consumer's next attempt to move to another file, in nanoseconds of
     /// CLOCK_MONOTONIC.
-    retry_ns: AtomicU64,
+    next_move_ns: AtomicU64,
     /// The value of the process-wide fault counter when a watch last found the segment usable;
     /// `u64::MAX` before the first check.
     checked_epoch: AtomicU64,
     /// Keeps the memory of the blocks in `readers` alive.
-    memory: Arc<BlockMemory>,
+    memory: Arc<ReaderBlockMemory>,
 }
 
 /// The memory that contains the block of a consumer. This value keeps the memory alive.
 #[derive(Debug)]
-enum BlockMemory {
+enum ReaderBlockMemory {
     /// Private memory that contains the block of an observer.
     Own(#[expect(dead_code, reason = "held for its memory")] Region),
     /// The topic's mapped memory, which contains the block of every other reader.
@@ -88,7 +88,7 @@ impl ConsumerProgress {
         // SAFETY: the region, which `memory` keeps, holds a wait block, and one reader's block and
         // cursors; zeroed memory is valid for them.
         let readers = unsafe { Readers::new(wait.cast(), block, bytes, 1) };
-        let memory = Arc::new(BlockMemory::Own(region));
+        let memory = Arc::new(ReaderBlockMemory::Own(region));
         Self::new((readers, 0), lanes, memory, health)
     }
 
@@ -101,17 +101,17 @@ impl ConsumerProgress {
     ) -> Result<Self, OpenError> {
         let readers = segment.readers(Access::Write)?;
         let lanes = segment.shape().lane_limit();
-        let memory = Arc::new(BlockMemory::Topic(Arc::clone(segment)));
+        let memory = Arc::new(ReaderBlockMemory::Topic(Arc::clone(segment)));
         Ok(Self::new((readers, reader), lanes, memory, health))
     }
 
     fn new(
         (readers, reader): (Readers, u32),
         lanes: u32,
-        memory: Arc<BlockMemory>,
+        memory: Arc<ReaderBlockMemory>,
         health: Arc<ConsumerHealth>,
     ) -> Self {
-        let (read_lanes, unmatched, closed, has_alarms, next, retry_ns) = Default::default();
+        let (read_lanes, unmatched, closed, has_alarms, next, next_move_ns) = Default::default();
         Self {
             readers,
             reader,
@@ -122,7 +122,7 @@ impl ConsumerProgress {
             has_alarms,
             health,
             next,
-            retry_ns,
+            next_move_ns,
             checked_epoch: AtomicU64::new(u64::MAX),
             memory,
         }
@@ -130,7 +130,7 @@ impl ConsumerProgress {
 
     /// Creates the progress, in this file, of the consumer whose other state is `health`, and which
     /// moves or returns to this file.
-    pub(super) fn of_consumer(&self, health: &Arc<ConsumerHealth>) -> Self {
+    pub(super) fn renewed_for_consumer(&self, health: &Arc<ConsumerHealth>) -> Self {
         let (memory, health) = (Arc::clone(&self.memory), Arc::clone(health));
         Self::new((self.readers, self.reader), self.lanes, memory, health)
     }
@@ -141,12 +141,12 @@ impl ConsumerProgress {
     }
 
     /// Returns the index of the consumer's own block in [`Self::readers`].
-    pub(super) const fn reader(&self) -> u32 {
+    pub(super) const fn reader_index(&self) -> u32 {
         self.reader
     }
 
     /// Returns the consumer's own block, which contains its counters.
-    pub(super) fn block(&self) -> &ReaderBlock<AtomicU64> {
+    pub(super) fn reader_block(&self) -> &ReaderBlock<AtomicU64> {
         self.readers.block(self.reader)
     }
 
@@ -166,34 +166,34 @@ impl ConsumerProgress {
     }
 
     /// Records the lanes from which the consumer may receive messages before the change counter,
-    /// whose present value is `changes`, changes again.
-    pub(super) fn set_read_lanes(&self, mask: u64, changes: u64) {
-        self.read_lanes.publish(mask, changes);
+    /// whose present value is `change_count`, changes again.
+    pub(super) fn set_read_lanes(&self, lane_mask: u64, change_count: u64) {
+        self.read_lanes.publish(lane_mask, change_count);
     }
 
     /// Records the lanes whose publishers do not match the consumer, whose settings are `reader`
-    /// and `is_sized`, with the number of times that each lane had been claimed.
+    /// and `is_variable_length`, with the number of times that each lane had been claimed.
     pub(super) fn set_unmatched_lanes(
         &self,
         reader: MatchSettings,
-        is_sized: bool,
+        is_variable_length: bool,
         unmatched: &[(u32, u64)],
     ) {
         if unmatched.is_empty() && self.unmatched.get().is_none() {
             return;
         }
-        let lanes = || UnmatchedLanes::new(reader, is_sized, self.lanes);
-        self.unmatched.get_or_init(lanes).set(unmatched);
+        let lanes = || UnmatchedLanes::new(reader, is_variable_length, self.lanes);
+        self.unmatched.get_or_init(lanes).replace_lanes(unmatched);
     }
 
-    /// Returns the lanes that may have messages for the consumer; none if it is closed. `changes`
-    /// is the present value of the change counter.
+    /// Returns the lanes that may have messages for the consumer; none if it is closed.
+    /// `change_count` is the present value of the change counter.
     ///
     /// WHY not all lanes: a wait set polls all of its topics, and most topics use one of their 64
     /// lanes.
-    fn lanes_to_poll(&self, changes: u64) -> impl Iterator<Item = u32> + use<> {
+    fn lanes_to_poll(&self, change_count: u64) -> impl Iterator<Item = u32> + use<> {
         let all = u64::MAX >> (u64::BITS - self.lanes);
-        let lanes = self.read_lanes.mask_for(changes).unwrap_or(all) & all;
+        let lanes = self.read_lanes.mask_for(change_count).unwrap_or(all) & all;
         // WHY none of a closed consumer: its cursors may be those of another one by now.
         let mut left = if self.closed.get() == 0 { lanes } else { 0 };
         iter::from_fn(move || {
@@ -204,17 +204,17 @@ impl ConsumerProgress {
     }
 
     /// Stores the reason why no live publisher matches the consumer, so that watches report it;
-    /// `None` if one matches. Only if the reason has changed, calls `find` to get a publisher that
-    /// does not match.
+    /// `None` if one matches. Only if the reason has changed, calls `find_publisher` to get a
+    /// publisher that does not match.
     pub(super) fn set_mismatch(
         &self,
         cause: Option<Mismatch>,
-        find: impl FnOnce() -> Option<MismatchedPublisher>,
+        find_publisher: impl FnOnce() -> Option<MismatchedPublisher>,
     ) {
         let mismatch = self.health.mismatch.lock();
         let mut mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
         if mismatch.as_ref().map(|(cause, _)| *cause) != cause {
-            *mismatch = cause.map(|cause| (cause, find().map(Box::new)));
+            *mismatch = cause.map(|cause| (cause, find_publisher().map(Box::new)));
         }
     }
 
@@ -233,15 +233,15 @@ impl ConsumerProgress {
     /// Records that the consumer has found that the memory of its topic is lost; watches report it.
     /// Does nothing if that is the memory of a former file, because the consumer continues in the
     /// next file.
-    pub(super) fn set_lost(&self) {
-        if !self.has_moved() {
+    pub(super) fn set_memory_lost(&self) {
+        if !self.has_moved_to_other_file() {
             // Relaxed: for people.
             self.health.lost.set(1);
         }
     }
 
     /// Returns true if the consumer has moved from this file to another one.
-    pub(super) fn has_moved(&self) -> bool {
+    pub(super) fn has_moved_to_other_file(&self) -> bool {
         self.next.get().is_some()
     }
 
@@ -256,15 +256,15 @@ impl ConsumerProgress {
 
     /// Records that the consumer makes its next attempt to move to another file after the time
     /// `pause`.
-    pub(super) fn retry_after(&self, pause: Duration) {
+    pub(super) fn delay_next_move(&self, pause: Duration) {
         // Relaxed: only when a watch shows that the consumer should try.
-        self.retry_ns
+        self.next_move_ns
             .set((monotonic_time() + pause).as_nanos() as u64);
     }
 
     /// Returns true if the consumer's next receive call would try to move to another file.
-    fn would_try_to_move(&self) -> bool {
-        monotonic_time().as_nanos() as u64 >= self.retry_ns.get()
+    fn is_move_attempt_due(&self) -> bool {
+        monotonic_time().as_nanos() as u64 >= self.next_move_ns.get()
     }
 
     /// Records that a task has waited for this consumer, so that the consumer removes its alarms
@@ -280,7 +280,7 @@ impl ConsumerProgress {
 pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&ReaderSlot>) {
     // Relaxed: the fence below orders it before the load of the sleepers.
     progress.closed.set(1);
-    if !progress.has_moved() {
+    if !progress.has_moved_to_other_file() {
         progress.health.closed.set(1);
     }
     if let Some(event) = place.and_then(ReaderSlot::event) {
@@ -292,7 +292,7 @@ pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&Re
         }
     }
     if progress.has_alarms.get() != 0 {
-        alarm::remove_alarms(progress);
+        alarm::remove_alarms_of(progress);
     }
 }
 
@@ -341,7 +341,7 @@ impl Watch {
             || match self.progress.next.get() {
                 Some(next) => next.has_message(),
                 // WHY: the consumer has to be called so that it moves.
-                None => self.segment.is_name_lost() && self.progress.would_try_to_move(),
+                None => self.segment.is_name_lost() && self.progress.is_move_attempt_due(),
             }
     }
 
@@ -352,7 +352,7 @@ impl Watch {
         let checked_epoch = &self.progress.checked_epoch;
         let checked = || {
             self.segment
-                .check_health()
+                .fault_epoch_if_usable()
                 .map(|seen| checked_epoch.set(seen))
         };
         checked_epoch.get() == fault::epoch() || checked().is_ok()
@@ -419,18 +419,18 @@ impl Watch {
         own.wrapping_add(next.map_or(0, Self::publication_count))
     }
 
-    /// Returns for each lane that the consumer reads, and for which `is_wanted` is true: the lane's
-    /// head (position after its newest message), and the consumer's position.
+    /// Returns for each lane that the consumer reads, and for which `is_lane_wanted` is true: the
+    /// lane's head (position after its newest message), and the consumer's position.
     ///
     /// All loads are relaxed: no payload is read because of their results, and a thread that is
     /// about to sleep executes a fence before it calls this.
     fn heads_and_positions(
         &self,
-        is_wanted: impl Fn(&u32) -> bool,
+        is_lane_wanted: impl Fn(&u32) -> bool,
     ) -> impl Iterator<Item = (u64, u64)> {
         let control = self.segment.control(Access::Read);
         let changes = control.map_or(0, |control| control.changes.get());
-        let lanes = self.progress.lanes_to_poll(changes).filter(is_wanted);
+        let lanes = self.progress.lanes_to_poll(changes).filter(is_lane_wanted);
         lanes.filter_map(|lane| {
             let cursor = self.progress.cursor(lane).get() & !JOINING_BIT;
             let position = cursor.checked_sub(1)?;
@@ -454,50 +454,58 @@ impl Watch {
         Self::wait_any_or_notified(&[], watches, wait_policy, look)
     }
 
-    /// Waits as [`Self::wait_any`] does, but also wakes up when one of `own` is notified.
+    /// Waits as [`Self::wait_any`] does, but also wakes up when one of `own_eventcounts` is
+    /// notified.
     ///
-    /// Each of `own` takes the place of one watch among the 128 that can end a sleep.
+    /// Each of `own_eventcounts` takes the place of one watch among the 128 that can end a sleep.
     pub fn wait_any_or_notified<R>(
-        own: &[&LocalEventcount],
+        own_eventcounts: &[&LocalEventcount],
         watches: &[Self],
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::with_eventcounts(own, watches, SLEEP_MAX, |events, slice| {
+        Self::call_with_eventcounts(own_eventcounts, watches, SLEEP_MAX, |events, slice| {
             wait_in_slices(events, wait_policy, slice, look)
         })
     }
 
     /// Waits as [`Self::wait_any_or_notified`] does, but does not wake up every 50 ms to poll.
     ///
-    /// Requires that another thread checks the watches every 50 ms, and notifies one of `own` if a
-    /// watch [is due](Self::is_due). WHY: the wake for a message may be lost.
+    /// Requires that another thread checks the watches every 50 ms, and notifies one of
+    /// `own_eventcounts` if a watch [is due](Self::is_due). WHY: the wake for a message may be
+    /// lost.
     pub fn wait_any_without_polling<R>(
-        own: &[&LocalEventcount],
+        own_eventcounts: &[&LocalEventcount],
         watches: &[Self],
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::with_eventcounts(own, watches, UNPOLLED_SLEEP_MAX, |events, slice| {
-            wait_in_slices(events, wait_policy, slice, look)
-        })
+        Self::call_with_eventcounts(
+            own_eventcounts,
+            watches,
+            UNPOLLED_SLEEP_MAX,
+            |events, slice| wait_in_slices(events, wait_policy, slice, look),
+        )
     }
 
-    /// Sleeps once, for at most an hour. The sleep ends early if `own` is notified, if one of
-    /// `watches` gets a message, or if the consumer of one of them is dropped. If `look` returns a
-    /// value, returns it without sleeping; otherwise returns `None` after the sleep. See
+    /// Sleeps once, for at most an hour. The sleep ends early if `own_eventcounts` is notified, if
+    /// one of `watches` gets a message, or if the consumer of one of them is dropped. If `look`
+    /// returns a value, returns it without sleeping; otherwise returns `None` after the sleep. See
     /// [`Self::wait_any_without_polling`].
     ///
     /// Sleeps for only a millisecond if wakes are not reliable, for instance if there are more than
     /// 127 watches.
     pub fn sleep_without_polling<R>(
-        own: &LocalEventcount,
+        own_eventcounts: &LocalEventcount,
         watches: &[Self],
         look: impl FnOnce() -> Option<R>,
     ) -> Option<R> {
-        Self::with_eventcounts(&[own], watches, UNPOLLED_SLEEP_MAX, |events, slice| {
-            sleep_once(events, slice, look)
-        })
+        Self::call_with_eventcounts(
+            &[own_eventcounts],
+            watches,
+            UNPOLLED_SLEEP_MAX,
+            |events, slice| sleep_once(events, slice, look),
+        )
     }
 
     /// Returns true if the consumer should be polled now: it may have a message or an error, or it
@@ -507,13 +515,14 @@ impl Watch {
         self.has_message() || self.is_closed()
     }
 
-    /// Calls `sleep` with two arguments. The first is a list of eventcounts: those in `own`, and
-    /// those of the watched topics. The second is the maximum length of the sleep: `longest`, or
-    /// [`POLL_INTERVAL`] if some of the eventcounts cannot end the sleep.
-    fn with_eventcounts<R>(
-        own: &[&LocalEventcount],
+    /// Calls `sleep` with two arguments. The first is a list of eventcounts: those in
+    /// `own_eventcounts`, and those of the watched topics. The second is the maximum length of the
+    /// sleep: `longest_sleep`, or [`POLL_INTERVAL`] if some of the eventcounts cannot end the
+    /// sleep.
+    fn call_with_eventcounts<R>(
+        own_eventcounts: &[&LocalEventcount],
         watches: &[Self],
-        longest: Duration,
+        longest_sleep: Duration,
         sleep: impl FnOnce(&[&Event<'_>], Duration) -> R,
     ) -> R {
         // WHY kept: the bit under which this thread sleeps must not be given to another reader.
@@ -522,39 +531,39 @@ impl Watch {
             .iter()
             .for_each(|watch| watch.collect_reader_slots(&mut places));
         let theirs = places.iter().filter_map(|place| place.event());
-        let own_events = own.iter().map(|own| own.event());
+        let own_events = own_eventcounts.iter().map(|own| own.event());
         let events: Vec<_> = own_events.chain(theirs).take(EVENTS_MAX).collect();
-        let all = own.len() + watches.iter().map(Self::open_file_count).sum::<usize>();
+        let all = own_eventcounts.len() + watches.iter().map(Self::read_file_count).sum::<usize>();
         let slice = if events.len() < all {
             POLL_INTERVAL
         } else {
-            longest
+            longest_sleep
         };
         let events: Vec<_> = events.iter().collect();
         sleep(&events, slice)
     }
 
-    /// Appends to `places` the reader slot that the consumer has in each of its files.
-    fn collect_reader_slots(&self, places: &mut Vec<Arc<ReaderSlot>>) {
-        places.extend(self.place.as_ref().and_then(Weak::upgrade));
+    /// Appends to `reader_slots` the reader slot that the consumer has in each of its files.
+    fn collect_reader_slots(&self, reader_slots: &mut Vec<Arc<ReaderSlot>>) {
+        reader_slots.extend(self.place.as_ref().and_then(Weak::upgrade));
         if let Some(next) = self.progress.next.get() {
-            next.collect_reader_slots(places);
+            next.collect_reader_slots(reader_slots);
         }
     }
 
     /// Returns the number of topic files that the consumer reads now.
-    fn open_file_count(&self) -> usize {
-        let next = self.progress.next.get().map_or(0, Self::open_file_count);
+    fn read_file_count(&self) -> usize {
+        let next = self.progress.next.get().map_or(0, Self::read_file_count);
         next + usize::from(self.progress.closed.get() == 0)
     }
 
     /// Returns a watch on the same consumer that only reports its state, such as whether all of its
     /// lanes are mapped.
     #[must_use]
-    pub fn lane_watch(&self) -> LaneWatch {
+    pub fn health_watch(&self) -> ConsumerHealthWatch {
         match self.progress.next.get() {
-            Some(next) => next.lane_watch(),
-            None => LaneWatch::new(&self.progress.health, &self.segment),
+            Some(next) => next.health_watch(),
+            None => ConsumerHealthWatch::new(&self.progress.health, &self.segment),
         }
     }
 

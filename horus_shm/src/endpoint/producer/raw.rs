@@ -18,7 +18,7 @@ use crate::file::counters::Participant;
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::Extent;
 use crate::file::match_settings::MatchSettings;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
@@ -37,9 +37,9 @@ use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
-use claim::{FoundHistory, LaneClaim};
+use claim::{ClaimedLaneHistory, LaneClaim};
 use growth::{ClaimedLane, FormerExtent};
-use in_place::SeparateLoan;
+use in_place::PrivateLoanMemory;
 use moving::{FailedMove, PublisherSession};
 use room::RefusalStreak;
 
@@ -62,7 +62,7 @@ pub struct RawProducer {
     in_place: bool,
     /// The position of the slot that [`Self::lend`] has lent; `None` if no slot is lent.
     lent: Option<u64>,
-    apart: SeparateLoan,
+    apart: PrivateLoanMemory,
     /// Length in bytes of the longest message that fits in the slots of `extent`.
     slot_bytes: u64,
     extent: Arc<Extent>,
@@ -91,11 +91,11 @@ pub struct RawProducer {
     segment: Arc<Segment>,
 }
 
-/// Leaves a lane that the caller owns, and in which it has sent nothing. `predecessor` is the
-/// session id that the lane had before.
-fn leave_lane(segment: &Segment, block: &LaneBlock<AtomicU64>, predecessor: u64) {
+/// Leaves a lane that the caller owns, and in which it has sent nothing. `predecessor_session_id`
+/// is the session id that the lane had before.
+fn leave_lane(segment: &Segment, block: &LaneBlock<AtomicU64>, predecessor_session_id: u64) {
     // WHY: readers must find a session only where its publisher sends.
-    block.session_id.set(predecessor);
+    block.session_id.set(predecessor_session_id);
     // WHY only if it began: otherwise the mark shows that the predecessor died.
     if block.epoch_owner.get() == segment.own_owner_word() {
         end_session(block);
@@ -131,16 +131,21 @@ impl RawProducer {
     /// The same as for [`Self::new`].
     pub fn reserve_lane(segment: Arc<Segment>) -> Result<(), OpenError> {
         let segment = segment.reopen_if_name_lost(true)?;
-        segment.check_usable()?;
+        segment.fault_epoch_or_open_error()?;
         let offer = segment.request().offer()?;
-        let (segment, claim) = LaneClaim::in_named_file(segment, &offer, false)?;
+        let (segment, claim) = LaneClaim::claim_in_named_file(segment, &offer, false)?;
         let block = segment.lane_block(claim.lane, Access::Write)?;
         // Relaxed, both: as in `open`.
         let predecessor = block.session_id.get();
-        let claimed = ClaimedLane::new(&segment, claim, &offer, PublisherSession::of_reservation());
+        let claimed = ClaimedLane::new(
+            &segment,
+            claim,
+            &offer,
+            PublisherSession::for_lane_reservation(),
+        );
         leave_lane(&segment, block, predecessor);
         claimed?;
-        segment.check_usable()?;
+        segment.fault_epoch_or_open_error()?;
         Ok(())
     }
 
@@ -151,15 +156,17 @@ impl RawProducer {
         on_stalled: OnStalled,
         former: Option<PublisherSession>,
     ) -> Result<Self, OpenError> {
-        let seen_epoch = segment.check_usable()?;
+        let seen_epoch = segment.fault_epoch_or_open_error()?;
         let request = segment.request();
         let mut offer = request.offer()?;
         if let Some(session) = former {
-            offer = session.offer_to_continue(request, &offer).unwrap_or(offer);
+            offer = session
+                .offer_for_continued_session(request, &offer)
+                .unwrap_or(offer);
         }
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
         let order = WakeOrder::of_sender(offer.wake_barrier);
-        let (segment, claim) = LaneClaim::in_named_file(segment, &offer, former.is_some())?;
+        let (segment, claim) = LaneClaim::claim_in_named_file(segment, &offer, former.is_some())?;
         let wait: *const _ = segment.wait_block(Access::Write)?;
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
@@ -196,11 +203,11 @@ impl RawProducer {
             in_place,
             slot_bytes,
             lent: None,
-            apart: SeparateLoan::default(),
+            apart: PrivateLoanMemory::default(),
             extent,
             former,
             former_due: u64::MAX,
-            has_displaced: matches!(claim.found, FoundHistory::Other(_)),
+            has_displaced: matches!(claim.found, ClaimedLaneHistory::Other(_)),
             session_id: session.id,
             not_moved: None,
             awaited: Vec::new(),
@@ -211,10 +218,10 @@ impl RawProducer {
         };
         this.remove_obsolete_extents();
         this.remove_excess_extents();
-        this.wake_after_publication();
+        this.wake_readers_after_new_lane();
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
-        let seen_epoch = this.segment.check_usable()?;
-        this.store_seen_epoch(seen_epoch);
+        let seen_epoch = this.segment.fault_epoch_or_open_error()?;
+        this.store_seen_fault_epoch(seen_epoch);
         Ok(this)
     }
 
@@ -222,7 +229,7 @@ impl RawProducer {
     /// producer usable. Calls check the producer again when the counter has changed. If its file
     /// has lost the topic's name, or readers of former files still have to move, stores a value
     /// that makes each call check.
-    fn store_seen_epoch(&mut self, seen_epoch: u64) {
+    fn store_seen_fault_epoch(&mut self, seen_epoch: u64) {
         self.seen_epoch = if self.segment.is_name_lost() || !self.awaited.is_empty() {
             fault::NO_EPOCH
         } else {
@@ -233,7 +240,7 @@ impl RawProducer {
     /// Makes the pages of the whole lane resident now, so that no send has to wait for a page.
     /// Blocks for some 0.1 ms for each MiB. Does nothing before Linux 5.14.
     pub fn prefault(&self) {
-        self.extent.populate();
+        self.extent.populate_pages();
     }
 
     /// Publishes a message that consists of the `bytes` bytes at `src`. Wait-free, except that it
@@ -294,7 +301,7 @@ impl RawProducer {
     /// The call panics if messages of the ring cannot have that length.
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
-        self.expect_length(message.len());
+        self.assert_valid_length(message.len());
         self.reserve(message.len() as u64)?;
         if message.len() == MOTOR_COMMAND_BYTES {
             // SAFETY: the slice is readable, and at most as long as the payload.
@@ -315,7 +322,7 @@ impl RawProducer {
     }
 
     #[inline]
-    fn expect_length(&self, bytes: usize) {
+    fn assert_valid_length(&self, bytes: usize) {
         let max = self.segment.request().longest_bytes();
         assert!(
             self.fits(bytes),
@@ -341,11 +348,14 @@ impl RawProducer {
         let _uncancelled = NoCancelGuard::new();
         let topic = self.segment.label();
         let message = ();
-        let seen_epoch = self.segment.check_health().map_err(|error| match error {
-            UnusableReason::Forked => SendError::Forked { topic, message },
-            UnusableReason::RegionLost => SendError::RegionLost { topic, message },
-        })?;
-        self.store_seen_epoch(seen_epoch);
+        let seen_epoch = self
+            .segment
+            .fault_epoch_if_usable()
+            .map_err(|error| match error {
+                UnusableReason::Forked => SendError::Forked { topic, message },
+                UnusableReason::RegionLost => SendError::RegionLost { topic, message },
+            })?;
+        self.store_seen_fault_epoch(seen_epoch);
         Ok(())
     }
 
@@ -360,7 +370,7 @@ impl RawProducer {
 
     /// Wakes the sleeping readers after a new lane was published. Executes a fence first. WHY:
     /// readers may rely on a fence in each send, but this publisher's sends may contain none.
-    fn wake_after_publication(&mut self) {
+    fn wake_readers_after_new_lane(&mut self) {
         // SAFETY: as in `readers_event`.
         let block = unsafe { &*self.wait };
         let event = Event::of_messages(block, Sleeper::Counted, WakeOrder::Fences);
@@ -440,7 +450,7 @@ impl RawProducer {
         let (segment, reader) = self.unmoved_reader().or_else(of_present_file)?;
         let block = segment.reader_block(reader, Access::Read).ok()?;
         // Relaxed: for people.
-        segment.participant(block.owner.get())
+        segment.live_participant(block.owner.get())
     }
 
     /// Returns the segment (mapped memory) of the topic.

@@ -38,9 +38,9 @@ impl<T: Pod> FanoutShm<T> {
     constructors!();
 
     fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
-        let request = options.request::<T>(|_| ());
+        let request = options.to_request::<T>(|_| ());
         Ok(Self {
-            segment: origin.segment(&request)?,
+            segment: origin.open_segment(&request)?,
             marker: PhantomData,
         })
     }

@@ -60,7 +60,7 @@ impl RingOptions {
         }
     }
 
-    fn request<T>(&self, fix: impl FnOnce(&mut Request)) -> Request {
+    fn to_request<T>(&self, adjust: impl FnOnce(&mut Request)) -> Request {
         let type_info = self.type_info.clone().unwrap_or_else(TypeInfo::opaque::<T>);
         let mut request = Request::new(type_info);
         request.capacity = self.capacity;
@@ -69,7 +69,7 @@ impl RingOptions {
         request.pinnable = self.pinnable;
         // WHY: a ring is opened by those who know its form.
         request.strict = true;
-        fix(&mut request);
+        adjust(&mut request);
         request
     }
 }
@@ -83,7 +83,7 @@ enum RingOrigin<'a> {
 }
 
 impl RingOrigin<'_> {
-    fn segment(self, request: &Request) -> Result<Arc<Segment>, OpenError> {
+    fn open_segment(self, request: &Request) -> Result<Arc<Segment>, OpenError> {
         match self {
             Self::Create(namespace, name) => {
                 Segment::create(namespace, &TopicName::new(name)?, request)

@@ -37,9 +37,9 @@ impl<T: Pod> MpscShm<T> {
     constructors!();
 
     fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
-        let request = options.request::<T>(set_gated_reader_options);
+        let request = options.to_request::<T>(set_gated_reader_options);
         Ok(Self {
-            segment: origin.segment(&request)?,
+            segment: origin.open_segment(&request)?,
             marker: PhantomData,
         })
     }

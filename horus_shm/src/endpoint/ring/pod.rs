@@ -41,7 +41,7 @@ impl<T: Pod> PodShm<T> {
     constructors!();
 
     fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
-        let request = options.request::<T>(|request| {
+        let request = options.to_request::<T>(|request| {
             request.capacity = request
                 .capacity
                 .map(|slots| slots.max(POD_SLOTS_MIN))
@@ -50,7 +50,7 @@ impl<T: Pod> PodShm<T> {
             request.history = Some(1);
         });
         Ok(Self {
-            segment: origin.segment(&request)?,
+            segment: origin.open_segment(&request)?,
             marker: PhantomData,
         })
     }

@@ -35,12 +35,12 @@ impl<T: Pod> SpscShm<T> {
     constructors!();
 
     fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
-        let request = options.request::<T>(|request| {
+        let request = options.to_request::<T>(|request| {
             set_gated_reader_options(request);
             request.lane_limit = Some(1);
         });
         Ok(Self {
-            segment: origin.segment(&request)?,
+            segment: origin.open_segment(&request)?,
             marker: PhantomData,
         })
     }

@@ -129,7 +129,7 @@ impl NamespaceConfig {
         })
     }
 
-    pub(super) fn access(&self) -> AccessRule {
+    pub(super) fn access_rule(&self) -> AccessRule {
         self.access
     }
 }

@@ -13,11 +13,11 @@ use crate::os::{self, FileStatus, group};
 
 /// Maximum number of attempts to open or create a directory that other processes keep creating and
 /// removing.
-const OPEN_ATTEMPTS_MAX: u32 = 8;
+const DIRECTORY_OPEN_ATTEMPTS_MAX: u32 = 8;
 
 /// Maximum number of bytes of a directory's name in its temporary names. A file name can have 255
 /// bytes.
-const STEM_BYTES_MAX: usize = 200;
+const TEMPORARY_NAME_STEM_BYTES_MAX: usize = 200;
 
 /// File systems that are refused: their magic numbers, as in statfs(2), and their names. Their
 /// locks or mappings are controlled by another machine or by a user-space process.
@@ -36,28 +36,28 @@ const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
 
 /// Opens the directory `name` in `parent`, and creates it if it is missing. `path` is the
 /// directory's path, for use in messages.
-pub(super) fn open_or_create(
+pub(super) fn open_or_create_directory(
     parent: BorrowedFd<'_>,
     name: &OsStr,
     path: &Path,
     access: AccessRule,
 ) -> Result<OwnedFd, NamespaceError> {
     let mut not_found = Vec::new();
-    for _ in 0..OPEN_ATTEMPTS_MAX {
-        if let Some(dir) = open_existing(parent, name, path, access)? {
+    for _ in 0..DIRECTORY_OPEN_ATTEMPTS_MAX {
+        if let Some(dir) = open_existing_directory(parent, name, path, access)? {
             return Ok(dir);
         }
         match make_directory(parent, name, access) {
             // WHY: what other processes are making is of no use any more.
-            Ok(()) => remove_unfinished(parent, name),
+            Ok(()) => remove_unfinished_directories_of(parent, name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // The new directory was removed before it had its name, or after, or its parent was.
             Err(error) if error.kind() == io::ErrorKind::NotFound => not_found.push(error),
-            Err(error) => return Err(member_or_io_error("create", path, access, error)),
+            Err(error) => return Err(not_member_or_io_error("create", path, access, error)),
         }
     }
     // WHY: some file systems, such as /proc, refuse every new directory by this error.
-    if not_found.len() == OPEN_ATTEMPTS_MAX as usize
+    if not_found.len() == DIRECTORY_OPEN_ATTEMPTS_MAX as usize
         && os::fstat(parent).is_ok_and(|parent| parent.links > 0)
         && let Some(error) = not_found.pop()
     {
@@ -66,9 +66,9 @@ pub(super) fn open_or_create(
     Err(NamespaceError::Gone { path: path.into() })
 }
 
-/// Opens the directory `name` in `parent`, as [`open_or_create`] does; returns `None` if it is
-/// missing.
-pub(super) fn open_existing(
+/// Opens the directory `name` in `parent`, as [`open_or_create_directory`] does; returns `None` if
+/// it is missing.
+pub(super) fn open_existing_directory(
     parent: BorrowedFd<'_>,
     name: &OsStr,
     path: &Path,
@@ -149,7 +149,9 @@ fn set_group_and_mode(dir: BorrowedFd<'_>, access: AccessRule) -> io::Result<()>
 fn temporary_prefix(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
     let mut prefix = OsString::from(".");
-    prefix.push(OsStr::from_bytes(&bytes[..bytes.len().min(STEM_BYTES_MAX)]));
+    prefix.push(OsStr::from_bytes(
+        &bytes[..bytes.len().min(TEMPORARY_NAME_STEM_BYTES_MAX)],
+    ));
     prefix.push(".");
     prefix
 }
@@ -159,7 +161,7 @@ fn temporary_prefix(name: &OsStr) -> OsString {
 ///
 /// A process that is still making that directory may lose its unfinished one, and then looks again
 /// whether the name is in use.
-pub(super) fn remove_unfinished(parent: BorrowedFd<'_>, name: &OsStr) {
+pub(super) fn remove_unfinished_directories_of(parent: BorrowedFd<'_>, name: &OsStr) {
     let prefix = temporary_prefix(name);
     let is_temporary = |entry: &OsString| {
         let random = entry.as_bytes().strip_prefix(prefix.as_bytes());
@@ -242,7 +244,7 @@ fn refused_entry_error(
         Some(stat) if !stat.is_dir() => NamespaceError::NotADirectory { path: path.into() },
         Some(stat) => match refuse_if_foreign(&stat, path, access) {
             Err(refused) => refused,
-            Ok(()) => member_or_io_error("open", path, access, error),
+            Ok(()) => not_member_or_io_error("open", path, access, error),
         },
         None => io_error("open", path)(error),
     }
@@ -250,7 +252,7 @@ fn refused_entry_error(
 
 /// Returns the error of a system call. If the call failed because this process is not a member of
 /// the group, returns an error that says so.
-fn member_or_io_error(
+fn not_member_or_io_error(
     doing: &'static str,
     path: &Path,
     access: AccessRule,

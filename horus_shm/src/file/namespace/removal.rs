@@ -34,7 +34,7 @@ impl Namespace {
         let path = config.dir().join(config.name().as_str());
         let removal = NamespaceRemoval {
             path,
-            access: config.access(),
+            access: config.access_rule(),
         };
         let found = removal.open_parent(config.dir())?;
         let Some(parent) = found else { return Ok(()) };
@@ -52,14 +52,16 @@ impl Namespace {
     ) -> Result<(), NamespaceRemoveError> {
         let removal = NamespaceRemoval {
             path: self.path.clone(),
-            access: self.access(),
+            access: self.access_rule(),
         };
         let provenance = provenance(self, || self.topics_path())
             .map_err(|error| removal.io_error("examine")(io::Error::other(error)))?;
         for name in os::list_dir(topics).map_err(removal.io_error("list the topics of"))? {
             let shown = name.to_string_lossy();
             // WHY no lane files: a process that uses one uses its topic, too.
-            if lane_name::is_lane_file(&shown) || is_topic_of(topics, &shown, provenance) {
+            if lane_name::is_lane_file_name(&shown)
+                || is_topic_of_registry(topics, &shown, provenance)
+            {
                 continue;
             }
             drop(removal.lease_topic(topics, &name)?);
@@ -71,7 +73,7 @@ impl Namespace {
 /// Returns true if the file with the name `name` is a topic whose users have locks in the registry
 /// that `provenance` names. Also returns true if the file was created before the machine was last
 /// booted, so that no process uses it.
-fn is_topic_of(topics: BorrowedFd<'_>, name: &str, provenance: Provenance) -> bool {
+fn is_topic_of_registry(topics: BorrowedFd<'_>, name: &str, provenance: Provenance) -> bool {
     let Ok(topic) = TopicName::from_file_name(name) else {
         return false;
     };
@@ -87,7 +89,7 @@ fn is_topic_of(topics: BorrowedFd<'_>, name: &str, provenance: Provenance) -> bo
         Ok((bytes, size))
     };
     read().is_ok_and(|(bytes, size)| {
-        let decoded = header::decode(&bytes, size, topic.as_str(), provenance);
+        let decoded = header::decode_topic_header(&bytes, size, topic.as_str(), provenance);
         matches!(decoded, Ok(_) | Err(HeaderError::Boot))
     })
 }
@@ -144,7 +146,7 @@ impl NamespaceRemoval {
     }
 
     fn remove(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
-        directory::remove_unfinished(parent, name);
+        directory::remove_unfinished_directories_of(parent, name);
         let Some(dir) = self.open_dir(parent, name)? else {
             return Ok(());
         };
@@ -247,7 +249,7 @@ impl NamespaceRemoval {
         name: &OsStr,
         dir: BorrowedFd<'_>,
     ) -> Result<(), NamespaceRemoveError> {
-        directory::remove_unfinished(dir, OsStr::new(TOPICS_DIRECTORY));
+        directory::remove_unfinished_directories_of(dir, OsStr::new(TOPICS_DIRECTORY));
         self.remove_entry(dir, OsStr::new(TOPICS_DIRECTORY))?;
         self.remove_entry(dir, OsStr::new(liveness::FILE_NAME))?;
         // WHY success: once the registry is gone, other processes may use the name. One that waited

@@ -29,7 +29,7 @@ use crate::protocol::sync::Word;
 /// # Panics
 ///
 /// A method panics if its index is not below the limit of the segment.
-pub trait Blocks {
+pub trait TopicBlocks {
     /// Returns the block that all publishers of the topic share.
     fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError>;
 
@@ -70,11 +70,11 @@ pub trait Blocks {
     fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError>;
 }
 
-impl Blocks for TopicMemory {
+impl TopicBlocks for TopicMemory {
     fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError> {
         let area = self.lane_area(access)?;
         // SAFETY: the lane area begins with this block.
-        Ok(unsafe { self.block(area, 0) })
+        Ok(unsafe { self.block_at(area, 0) })
     }
 
     fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError> {
@@ -84,7 +84,7 @@ impl Blocks for TopicMemory {
         );
         let area = self.lane_area(access)?;
         // SAFETY: this is the offset of the block of a lane below the limit, in the lane area.
-        Ok(unsafe { self.block(area, self.shape().lane_block_offset(lane)) })
+        Ok(unsafe { self.block_at(area, self.shape().lane_block_offset(lane)) })
     }
 
     fn lane_record(&self, lane: u32, access: Access) -> Result<&LaneRecord<AtomicU64>, OpenError> {
@@ -94,13 +94,13 @@ impl Blocks for TopicMemory {
         );
         let area = self.lane_area(access)?;
         // SAFETY: this is the offset of the record of a lane below the limit, in the lane area.
-        Ok(unsafe { self.block(area, self.shape().lane_record_offset(lane)) })
+        Ok(unsafe { self.block_at(area, self.shape().lane_record_offset(lane)) })
     }
 
     fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError> {
         let area = self.reader_area(access)?;
         // SAFETY: the reader area begins with this block.
-        Ok(unsafe { self.block(area, 0) })
+        Ok(unsafe { self.block_at(area, 0) })
     }
 
     fn reader_block(
@@ -114,7 +114,7 @@ impl Blocks for TopicMemory {
         );
         let area = self.reader_area(access)?;
         // SAFETY: this is the offset of the block of a reader below the limit, in the reader area.
-        Ok(unsafe { self.block(area, self.shape().reader_block_offset(reader)) })
+        Ok(unsafe { self.block_at(area, self.shape().reader_block_offset(reader)) })
     }
 
     fn cursors(&self, reader: u32, access: Access) -> Result<&[AtomicU64], OpenError> {
@@ -140,7 +140,8 @@ impl Blocks for TopicMemory {
             source: io::ErrorKind::NotFound.into(),
         };
         let topic = self.file().ok_or_else(no_file)?;
-        extent::open_file(topic, ExtentId { lane, generation }, OpenMode::ReadWrite).map(File::from)
+        extent::open_lane_file(topic, ExtentId { lane, generation }, OpenMode::ReadWrite)
+            .map(File::from)
     }
 
     fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError> {

@@ -9,7 +9,7 @@ use crate::file::error::OpenError;
 use crate::file::extent::{Extent, ExtentUse, lane_file_exists, remove_lane_file};
 use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::file::segment::{TopicBlocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, SkipCounter};
 use crate::protocol::sync::{Word, edge};
@@ -134,7 +134,7 @@ impl TopicMemory {
         let extent = match Extent::open(file, id, usage) {
             Ok(extent) => Arc::new(extent),
             Err(error) if usage == ExtentUse::Observe => {
-                return self.extent_of_publisher(&extents, id).ok_or(error);
+                return self.extent_for_observer(&extents, id).ok_or(error);
             }
             Err(error) => return Err(error),
         };
@@ -151,9 +151,9 @@ impl TopicMemory {
     ///
     /// WHY a publisher's mapping of the newest extent, but any mapping of an earlier one: nobody
     /// writes an earlier extent any more, so it can be read from memory. The newest one must be
-    /// read by system calls (see [`Extent::copy_slot`]). They need the open file, which a
+    /// read by system calls (see [`Extent::try_copy_slot`]). They need the open file, which a
     /// publisher's mapping keeps.
-    fn extent_of_publisher(&self, extents: &ExtentList, id: ExtentId) -> Option<Arc<Extent>> {
+    fn extent_for_observer(&self, extents: &ExtentList, id: ExtentId) -> Option<Arc<Extent>> {
         // Relaxed: an earlier extent never becomes the newest one again.
         let newest = self
             .lane_block(id.lane, Access::Read)
@@ -244,11 +244,11 @@ impl TopicMemory {
         let block = self.lane_block(id.lane, Access::Write)?;
         // Relaxed: the count publishes it.
         block.generation.set(id.generation);
-        self.publish_change()
+        self.publish_lane_change()
     }
 
     /// Increments the topic's change counter, so that readers check all lanes for new extents.
-    pub(crate) fn publish_change(&self) -> Result<(), OpenError> {
+    pub(crate) fn publish_lane_change(&self) -> Result<(), OpenError> {
         let control = self.control(Access::Write)?;
         // ORDERING(change): pairs with the load in `RawConsumer::look_for_lanes`.
         control.changes.fetch_add_one_ordered(edge::CHANGE_PUBLISH);
@@ -276,7 +276,7 @@ impl TopicMemory {
 
     /// Returns the offer (settings) of the publisher of extent `id`; `None` if the extent's file
     /// cannot be read.
-    pub(crate) fn offer_of(&self, id: ExtentId) -> Option<Offer> {
+    pub(crate) fn offer_of_extent(&self, id: ExtentId) -> Option<Offer> {
         self.header_of(id).map(|(_, offer)| offer)
     }
 
@@ -295,7 +295,7 @@ impl TopicMemory {
         id: ExtentId,
         read: impl Fn(ExtentBoundary, &Offer) -> R,
     ) -> Option<R> {
-        let known = self.known_header(id, &read);
+        let known = self.with_known_header(id, &read);
         // WHY no file on the heap: what is unknown there was removed.
         known.or_else(|| {
             let (base, offer) = Extent::read_offer(self.file()?, id).ok()?;
@@ -304,7 +304,7 @@ impl TopicMemory {
         })
     }
 
-    fn known_header<R>(
+    fn with_known_header<R>(
         &self,
         id: ExtentId,
         read: impl Fn(ExtentBoundary, &Offer) -> R,
@@ -338,7 +338,7 @@ impl TopicMemory {
 
     /// Returns true if extent `id` is mapped in this process, or its file still exists, so that a
     /// reader can map it.
-    pub(crate) fn is_reachable(&self, id: ExtentId) -> bool {
+    pub(crate) fn is_extent_reachable(&self, id: ExtentId) -> bool {
         let on_heap = self.file().is_none();
         let is_it =
             |extent: &Arc<Extent>| extent.id == id && (extent.usage != ExtentUse::Write || on_heap);

@@ -10,15 +10,15 @@ use crate::file::segment::{Segment, TopicMemory};
 
 impl Segment {
     /// Returns the topic in which new endpoints should be opened. This is `self`, or the result of
-    /// [`Self::reopen`] if the file of `self` has lost the topic's name. If `creates` is true, a
+    /// [`Self::reopen`] if the file of `self` has lost the topic's name. If `may_create` is true, a
     /// missing file is created.
     ///
     /// # Errors
     ///
     /// The same as for [`Self::reopen`].
-    pub fn reopen_if_name_lost(self: &Arc<Self>, creates: bool) -> Result<Arc<Self>, OpenError> {
+    pub fn reopen_if_name_lost(self: &Arc<Self>, may_create: bool) -> Result<Arc<Self>, OpenError> {
         if self.is_name_lost() && !self.is_forked() {
-            self.reopen(creates)
+            self.reopen(may_create)
         } else {
             Ok(Arc::clone(self))
         }
@@ -31,29 +31,29 @@ impl Segment {
     }
 
     /// Opens the topic file that has the name of this topic now, with the same request. If there is
-    /// no such file and `creates` is true, creates one. If the file of `self` has its name again,
-    /// returns a segment of the same file: see [`Self::is_same_file`]. All endpoints of this
+    /// no such file and `may_create` is true, creates one. If the file of `self` has its name
+    /// again, returns a segment of the same file: see [`Self::is_same_file`]. All endpoints of this
     /// process then learn that this file has the name.
     ///
     /// # Errors
     ///
-    /// The same as for [`Self::open_or_create`] if `creates` is true, otherwise as for
+    /// The same as for [`Self::open_or_create`] if `may_create` is true, otherwise as for
     /// [`Self::open`].
-    pub fn reopen(&self, creates: bool) -> Result<Arc<Self>, OpenError> {
-        self.reopen_within(creates, open::OPEN_ATTEMPTS_MAX)
+    pub fn reopen(&self, may_create: bool) -> Result<Arc<Self>, OpenError> {
+        self.reopen_within(may_create, open::TOPIC_OPEN_ATTEMPTS_MAX)
     }
 
     /// Opens the topic file as [`Self::reopen`] does, but sleeps for a millisecond at most
     /// `pauses_max` times while another process removes that file.
     pub(crate) fn reopen_within(
         &self,
-        creates: bool,
+        may_create: bool,
         pauses_max: u32,
     ) -> Result<Arc<Self>, OpenError> {
         let Some(file) = self.file() else {
             return Err(OpenError::RegionLost { path: self.path() });
         };
-        let mode = if creates {
+        let mode = if may_create {
             open::OpenRule::OpenOrCreate
         } else {
             open::OpenRule::Open

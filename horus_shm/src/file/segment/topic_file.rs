@@ -72,7 +72,7 @@ pub(crate) struct LaneBlocksCopy(Vec<u8>);
 
 impl LaneBlocksCopy {
     /// Returns the word at byte offset `offset` in the block of lane `lane`.
-    pub(crate) fn word(&self, lane: u32, offset: usize) -> u64 {
+    pub(crate) fn word_at(&self, lane: u32, offset: usize) -> u64 {
         let at = lane_block_offset(lane) + offset;
         let word = self.0.get(at..).and_then(|bytes| bytes.first_chunk());
         word.copied().map_or(0, u64::from_le_bytes)
@@ -88,7 +88,7 @@ pub(super) struct PartMappings {
 }
 
 impl PartMappings {
-    pub(super) fn is_lost(&self) -> bool {
+    pub(super) fn is_any_mapping_lost(&self) -> bool {
         [&self.read, &self.write]
             .iter()
             .any(|map| map.get().is_some_and(Region::is_mapping_lost))
@@ -111,7 +111,7 @@ impl TopicFile {
     }
 
     /// Sets the random id of the topic file, which the caller has read from the file's header.
-    pub(crate) const fn with_id(mut self, topic_id: [u8; 16]) -> Self {
+    pub(crate) const fn with_topic_id(mut self, topic_id: [u8; 16]) -> Self {
         self.topic_id = topic_id;
         self
     }
@@ -126,7 +126,7 @@ impl TopicFile {
         let blocks = self.read_lane_blocks()?;
         let mut lanes = 0..TopicShape::FILE.lane_limit();
         Ok(lanes.any(|lane| {
-            let word = |offset| blocks.word(lane, offset);
+            let word = |offset| blocks.word_at(lane, offset);
             let latched = word(offset_of!(LaneBlock<AtomicU64>, latched));
             let head = word(offset_of!(LaneBlock<AtomicU64>, head));
             let generation = word(offset_of!(LaneBlock<AtomicU64>, generation));
@@ -154,8 +154,8 @@ impl TopicFile {
             let Ok((base, offer)) = read else {
                 return true;
             };
-            if offer.latched_messages() == 0 || base.position < end {
-                return offer.latched_messages() > 0;
+            if offer.latched_message_count() == 0 || base.position < end {
+                return offer.latched_message_count() > 0;
             }
             end = base.position;
         }

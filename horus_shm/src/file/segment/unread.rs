@@ -3,7 +3,7 @@
 use super::extents::SEARCHED_EXTENTS_MAX;
 use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::match_settings::MatchSettings;
-use crate::file::segment::{Blocks as _, TopicMemory};
+use crate::file::segment::{TopicBlocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::lane::{self, UnreadCounts};
 use crate::protocol::sync::Word as _;
@@ -162,7 +162,7 @@ impl TopicMemory {
                 let here = shape.unread_counts(position, number, end);
                 let is_there = generation == newest
                     || reader.keeps_extent_mapped(generation, shape.base.position)
-                    || self.is_reachable(id);
+                    || self.is_extent_reachable(id);
                 unread = unread.plus(if is_there { here } else { here.all_lost() });
             }
             if generation == 1 {

@@ -67,7 +67,7 @@ fn remove_under_exclusive_lock(
             Err(error) => Err(place.io_error("removing")(error)),
         };
     }
-    if stat.is_file() && has_users(place, stat)? {
+    if stat.is_file() && is_open_elsewhere(place, stat)? {
         let user = liveness::find_user(stat);
         let user = user.map_or_else(|| "the processes".to_owned(), |user| user.to_string());
         let cure = format!("end {user} that have it open");
@@ -84,7 +84,7 @@ fn remove_under_exclusive_lock(
 ///
 /// [`OpenError::NotRemoved`] if the file belongs to another user of the group. Only that user (or
 /// root) can find out whether the file is open.
-fn has_users(place: &TopicPath<'_>, stat: &FileStatus) -> Result<bool, OpenError> {
+fn is_open_elsewhere(place: &TopicPath<'_>, stat: &FileStatus) -> Result<bool, OpenError> {
     let dir = place
         .namespace
         .topics_dir()

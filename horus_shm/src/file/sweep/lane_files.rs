@@ -16,7 +16,7 @@ use crate::protocol::layout::HEADER_BYTES;
 /// Removes the lane files in the list `names` whose topic file has no name and is used by no
 /// process. `topics` contains the inodes of the topic files that have a name. Returns the names of
 /// the lane files that are damaged or cannot be examined.
-pub(super) fn remove_orphans(
+pub(super) fn remove_orphaned_lane_files(
     namespace: &Namespace,
     names: Vec<String>,
     topics: &HashSet<u64>,
@@ -24,7 +24,7 @@ pub(super) fn remove_orphans(
     let Ok(dir) = namespace.topics_dir() else {
         return names;
     };
-    let is_foreign = |name: &String| match remove_orphan(namespace, dir, name, topics) {
+    let is_foreign = |name: &String| match remove_orphaned_lane_file(namespace, dir, name, topics) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
         removed => removed.is_err(),
@@ -32,7 +32,7 @@ pub(super) fn remove_orphans(
     names.into_iter().filter(is_foreign).collect()
 }
 
-fn remove_orphan(
+fn remove_orphaned_lane_file(
     namespace: &Namespace,
     dir: BorrowedFd<'_>,
     name: &str,
@@ -85,6 +85,6 @@ fn remove_if_unused(
 }
 
 fn unlink(dir: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    debug_assert!(lane_name::is_lane_file(name));
+    debug_assert!(lane_name::is_lane_file_name(name));
     os::unlink(dir, name)
 }

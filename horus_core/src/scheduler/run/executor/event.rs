@@ -43,7 +43,7 @@ pub(super) fn pause_duration_until(end_ns: u64, now_ns: u64) -> Duration {
 /// one of these topics could not map the memory of a publisher. Takes a lock for each topic, but
 /// only if messages wait.
 pub(super) fn has_unreadable_message(watches: &[Watch]) -> bool {
-    let has_unmapped_publisher = |watch: &Watch| watch.lane_watch().unmapped_lane().is_some();
+    let has_unmapped_publisher = |watch: &Watch| watch.health_watch().unmapped_lane().is_some();
     watches.iter().any(Watch::has_message) && watches.iter().any(has_unmapped_publisher)
 }
 

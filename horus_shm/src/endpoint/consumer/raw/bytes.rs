@@ -44,11 +44,11 @@ impl RawConsumer {
         self.whole = whole;
     }
 
-    /// Returns true if a buffer of `bytes` bytes is too small for the longest message, and messages
-    /// must not be cut.
+    /// Returns true if a buffer of `buffer_bytes` bytes is too small for the longest message, and
+    /// messages must not be cut.
     #[inline(always)]
-    pub(super) const fn would_cut(&self, bytes: usize) -> bool {
-        self.whole && bytes < self.longest
+    pub(super) const fn would_cut_message(&self, buffer_bytes: usize) -> bool {
+        self.whole && buffer_bytes < self.longest
     }
 
     /// Returns the maximum number of bytes that a receive call copies to a buffer of `buffer_bytes`
@@ -78,7 +78,7 @@ impl RawConsumer {
             // SAFETY: as above.
             unsafe { self.recv(buffer, bytes) }
         };
-        (polled == PollOutcome::Message).then(|| self.occupied_bytes(bytes))
+        (polled == PollOutcome::Message).then(|| self.last_message_bytes_in_buffer(bytes))
     }
 
     /// Receives as [`Self::recv_bytes`] does, but waits for a message until `wait_policy` ends.
@@ -91,7 +91,7 @@ impl RawConsumer {
         let bytes = self.copied_bytes_max(buffer.len());
         // SAFETY: as in `recv_bytes`.
         let polled = unsafe { self.recv_until(wait_policy, buffer.as_mut_ptr(), bytes) };
-        (polled == PollOutcome::Message).then(|| self.occupied_bytes(bytes))
+        (polled == PollOutcome::Message).then(|| self.last_message_bytes_in_buffer(bytes))
     }
 
     /// Copies the newest message that has not been received yet into one of two buffers, as
@@ -109,7 +109,7 @@ impl RawConsumer {
         let bytes = self.copied_bytes_max(buffers[0].len().min(buffers[1].len()));
         let read = |this: &mut Self, lane, best: Option<&(usize, usize)>| {
             // WHY here: the lanes, and their longest slots, are known only now.
-            if this.would_cut(bytes) {
+            if this.would_cut_message(bytes) {
                 return None;
             }
             let free = best.map_or(0, |(buffer, _)| 1 - buffer);
@@ -146,7 +146,7 @@ impl RawConsumer {
             }
             // WHY: without a second pin the other lanes are not compared, and stay unread.
             let held = this
-                .pin_latest_of(lane)
+                .pin_latest_in_lane(lane)
                 .map_err(|error| refused = Some((error, file)));
             let (arrival, sample) = held.ok().flatten()?;
             Some((arrival, key(sample.bytes()), sample))

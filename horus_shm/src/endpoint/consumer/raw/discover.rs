@@ -6,7 +6,7 @@ use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::header::ExtentBoundary;
-use crate::file::segment::Blocks as _;
+use crate::file::segment::TopicBlocks as _;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::clock::coarse_time;
 use crate::os::region::Access;
@@ -15,11 +15,11 @@ use crate::protocol::sync::{Word, edge};
 
 /// The value of the field `known` of [`RawConsumer`] before the first search for lanes. The change
 /// counter never has this value.
-pub(super) const NEVER_SEARCHED: u64 = u64::MAX;
+pub(super) const LANES_NEVER_SEARCHED: u64 = u64::MAX;
 
 /// Minimum time between two attempts to map a lane that could not be mapped. An attempt makes a few
 /// system calls.
-const RETRY_PERIOD: Duration = Duration::from_millis(100);
+const MAPPING_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
 /// The lanes that this reader could not map at the last attempt, and from which it misses messages.
 #[derive(Debug, Clone, Copy)]
@@ -39,21 +39,22 @@ impl RawConsumer {
     pub(in crate::endpoint::consumer) fn look_for_lanes(&mut self) {
         // SAFETY: it points into the segment, which this consumer keeps; it is an atomic.
         let changes = unsafe { &*self.changes };
-        // ORDERING(change): pairs with the count in `TopicMemory::publish_change`.
+        // ORDERING(change): pairs with the count in `TopicMemory::publish_lane_change`.
         let changes = Word::load(changes, edge::CHANGE_SEE);
         if changes != self.known {
             self.discover_lanes(changes);
         }
     }
 
-    /// Maps the newest file of slots (extent) of each lane that has one. `changes` is the present
-    /// value of the change counter. If a lane cannot be mapped, calls after [`RETRY_PERIOD`] try
-    /// again; until then [`Self::check`] returns the error. The other lanes do not wait for it.
+    /// Maps the newest file of slots (extent) of each lane that has one. `change_count` is the
+    /// present value of the change counter. If a lane cannot be mapped, calls after
+    /// [`MAPPING_RETRY_PERIOD`] try again; until then [`Self::check`] returns the error. The other
+    /// lanes do not wait for it.
     #[cold]
-    fn discover_lanes(&mut self, changes: u64) {
+    fn discover_lanes(&mut self, change_count: u64) {
         let now = coarse_time();
         let mut failed = self.failed.filter(|failed| {
-            failed.changes == changes && now.saturating_sub(failed.at) < RETRY_PERIOD
+            failed.changes == change_count && now.saturating_sub(failed.at) < MAPPING_RETRY_PERIOD
         });
         let waiting = failed.map_or(0, |failed| failed.lanes);
         if waiting != 0 && !self.has_later {
@@ -67,29 +68,29 @@ impl RawConsumer {
             // WHY before the search: a publisher that claims the lane later was not found.
             let claims = self.segment.lane_claims(lane);
             let discovered = self.discover_lane(lane);
-            if discovered.is_err() || self.may_receive_from(lane) {
+            if discovered.is_err() || self.may_receive_from_lane(lane) {
                 read_lanes |= 1 << lane;
-            } else if self.unmatched_in(lane).is_some() {
+            } else if self.unmatched_lane(lane).is_some() {
                 unmatched.push((lane, claims));
             }
             // WHY a lane from which this reader misses nothing is not tried again: a publisher that
             // claims it increments the change counter.
             if let Err(cause) = discovered
-                && let Some(error) = self.not_mapped_error(lane, &cause)
+                && let Some(error) = self.lane_not_mapped_error(lane, &cause)
             {
                 let new = || FailedMapping {
                     error,
                     lanes: 0,
-                    changes,
+                    changes: change_count,
                     at: now,
                 };
                 failed.get_or_insert_with(new).lanes |= 1 << lane;
             }
         }
-        let is_sized = self.segment.request().type_info.sized;
+        let is_variable_length = self.segment.request().type_info.sized;
         self.progress
-            .set_unmatched_lanes(self.match_settings(), is_sized, &unmatched);
-        self.progress.set_read_lanes(read_lanes, changes);
+            .set_unmatched_lanes(self.match_settings(), is_variable_length, &unmatched);
+        self.progress.set_read_lanes(read_lanes, change_count);
         let complete = failed.is_none();
         self.failed = failed;
         self.update_lane_totals();
@@ -97,16 +98,16 @@ impl RawConsumer {
         // WHY not if there are later extents: the reader goes on there when it has reached their
         // beginning.
         if complete && !self.has_later {
-            self.known = changes;
+            self.known = change_count;
         }
     }
 
     /// Returns true if this reader may get messages from a lane before the change counter changes
     /// again. Also returns true for a lane that it ignores, because it may stop ignoring the lane,
     /// and for a lane that it must not read before another one.
-    fn may_receive_from(&self, lane: u32) -> bool {
+    fn may_receive_from_lane(&self, lane: u32) -> bool {
         let has_extent = matches!(self.newest_extent(lane), Ok(Some(_)));
-        self.ignored & 1 << lane != 0 || has_extent && self.unmatched_in(lane).is_none()
+        self.ignored & 1 << lane != 0 || has_extent && self.unmatched_lane(lane).is_none()
     }
 
     /// Begins to read a lane that this reader has not read so far, or moves on to the next extent
@@ -118,27 +119,27 @@ impl RawConsumer {
         if self.ignored & 1 << lane != 0 {
             return Ok(());
         }
-        if self.is_unmatched(newest) {
+        if self.is_extent_unmatched(newest) {
             self.report_mismatch(lane);
             return Ok(());
         }
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
-            return self.follow_extents(at, newest);
+            return self.follow_extents_up_to(at, newest);
         }
         // WHY before it is mapped: this reader may have to wait, and then looks often.
-        if !self.find_start_in(lane)? {
+        if !self.try_set_start_in_new_lane(lane)? {
             return Ok(());
         }
         let (extent, _) = self.map_extent(newest)?;
-        let extent = self.extent_at(&extent, self.starts[lane as usize].position);
+        let extent = self.extent_containing(&extent, self.starts[lane as usize].position);
         let (mut extent, mut raw) = self.map_extent(extent.id)?;
-        let mut is_owed_before = self.unmatched_in(lane).is_none();
-        while !self.matches(&extent) && extent.id != newest {
-            extent = self.later_extents(extent.id, newest)?.remove(0);
-            raw = self.lane_memory(&extent)?;
+        let mut is_owed_before = self.unmatched_lane(lane).is_none();
+        while !self.matches_extent(&extent) && extent.id != newest {
+            extent = self.map_later_extents(extent.id, newest)?.remove(0);
+            raw = self.lane_with_slots_of(&extent)?;
             is_owed_before = false;
         }
-        if !self.record_match(&extent, extent.base) {
+        if !self.check_and_record_match(&extent, extent.base) {
             return Ok(());
         }
         if !is_owed_before {
@@ -149,13 +150,13 @@ impl RawConsumer {
             self.starts[lane as usize] = LaneStart { position, number };
         }
         let LaneStart { position, number } = self.starts[lane as usize];
-        let mut reader = LaneReader::new(raw, position, self.progress.reader());
+        let mut reader = LaneReader::new(raw, position, self.progress.reader_index());
         if extent.offer.shape.request().pinnable {
             reader = reader.with_numbering(number);
         }
         // WHY: what was in extents that are gone is lost.
         reader.move_to_extent(raw, extent.base.number);
-        let (shared, other) = self.converter_for(&extent.offer.type_info);
+        let (shared, other) = self.copied_bytes_and_converter(&extent.offer.type_info);
         self.lanes.push(FollowedLane {
             lane,
             reader,
@@ -165,7 +166,7 @@ impl RawConsumer {
             other,
             has_ended: false,
         });
-        self.follow_extents(self.lanes.len() - 1, newest)
+        self.follow_extents_up_to(self.lanes.len() - 1, newest)
     }
 
     /// Stores for the threads that watch this reader what it found in all of its files: the error
@@ -174,19 +175,19 @@ impl RawConsumer {
     /// The reader of a former file stores nothing. WHY: the reader of the current file stores the
     /// result for all files, as soon as it has polled the former ones.
     pub(super) fn report_to_watches(&mut self) {
-        if self.progress.has_moved() {
+        if self.progress.has_moved_to_other_file() {
             self.past.get_or_insert_default().has_searched = true;
             return;
         }
-        let mut failed = self.files().filter_map(|file| file.failed);
+        let mut failed = self.readers_of_all_files().filter_map(|file| file.failed);
         let error = failed.next().map(|failed| failed.error);
         self.progress.set_unmapped_lane(error);
-        self.store_mismatch();
+        self.store_mismatch_for_watches();
     }
 
     /// Returns the error for a lane that cannot be mapped; `None` if this reader misses nothing,
     /// because the lane has no publisher and no waiting message.
-    fn not_mapped_error(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
+    fn lane_not_mapped_error(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
         let offer = self.offer_in(lane);
         let bytes = offer.map_or(0, |offer| offer.shape.slots_bytes());
         let error = LaneNotMapped::new(lane, bytes, cause);
@@ -221,7 +222,7 @@ impl RawConsumer {
     }
 
     /// Returns the number of lanes that could not be mapped, so that this reader misses messages.
-    pub(super) fn unmapped_lanes(&self) -> u64 {
+    pub(super) fn unmapped_lane_count(&self) -> u64 {
         self.failed
             .map_or(0, |failed| failed.lanes.count_ones().into())
     }

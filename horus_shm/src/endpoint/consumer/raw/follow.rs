@@ -12,17 +12,22 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 
 impl RawConsumer {
-    /// Moves the reader of the lane at index `at` on to later extents (files of slots), up to
-    /// `newest`. The reader leaves an extent only when it has read all of its messages.
-    pub(super) fn follow_extents(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
-        while self.lanes[at].extent.id.generation < newest.generation {
-            let mut extent = self.map_next_extent(at, self.lanes[at].extent.id, newest)?;
+    /// Moves the reader of the lane at index `lane_index` on to later extents (files of slots), up
+    /// to `newest`. The reader leaves an extent only when it has read all of its messages.
+    pub(super) fn follow_extents_up_to(
+        &mut self,
+        lane_index: usize,
+        newest: ExtentId,
+    ) -> Result<(), OpenError> {
+        while self.lanes[lane_index].extent.id.generation < newest.generation {
+            let mut extent =
+                self.map_next_extent(lane_index, self.lanes[lane_index].extent.id, newest)?;
             // WHY: extents of a publisher that does not match may be gone already.
             let unmatched = self
-                .unmatched_in(newest.lane)
+                .unmatched_lane(newest.lane)
                 .map(|unmatched| unmatched.base);
-            let end = unmatched.or_else(|| self.present_extent_end(at, &extent));
-            let reader = &mut self.lanes[at].reader;
+            let end = unmatched.or_else(|| self.end_of_followed_extent(lane_index, &extent));
+            let reader = &mut self.lanes[lane_index].reader;
             let limit = end.unwrap_or(extent.base).position;
             reader.set_end(limit);
             // WHY: if the extent that began at its end is gone, it ends where no message is.
@@ -32,22 +37,24 @@ impl RawConsumer {
                 break;
             }
             let left_out = unmatched.unwrap_or(extent.base);
-            while !self.matches(&extent) && extent.id != newest {
-                self.lanes[at].later.remove(0);
-                extent = self.map_next_extent(at, extent.id, newest)?;
+            while !self.matches_extent(&extent) && extent.id != newest {
+                self.lanes[lane_index].later.remove(0);
+                extent = self.map_next_extent(lane_index, extent.id, newest)?;
             }
-            let raw = self.lane_memory(&extent)?;
-            self.lanes[at].later.remove(0);
-            if !self.record_match(&extent, left_out) {
+            let raw = self.lane_with_slots_of(&extent)?;
+            self.lanes[lane_index].later.remove(0);
+            if !self.check_and_record_match(&extent, left_out) {
                 break;
             }
             // WHY: what was in extents that are gone is lost.
             let ExtentBoundary {
                 position, number, ..
             } = left_out;
-            self.lanes[at].reader.count_lost_to(position, number);
-            self.skip_uncounted_messages(at, left_out, extent.base);
-            self.move_to_later_extent(at, extent, raw);
+            self.lanes[lane_index]
+                .reader
+                .count_lost_to(position, number);
+            self.skip_messages_without_counting(lane_index, left_out, extent.base);
+            self.move_to_later_extent(lane_index, extent, raw);
         }
         Ok(())
     }
@@ -55,8 +62,13 @@ impl RawConsumer {
     /// Skips messages that this reader must not receive, without counting them: those between
     /// `end`, where the last extent (file of slots) that it reads ends, and `next`, where the next
     /// one begins. The ledger continues as if there were no such messages.
-    fn skip_uncounted_messages(&mut self, at: usize, end: ExtentBoundary, next: ExtentBoundary) {
-        let FollowedLane { lane, reader, .. } = &mut self.lanes[at];
+    fn skip_messages_without_counting(
+        &mut self,
+        lane_index: usize,
+        end: ExtentBoundary,
+        next: ExtentBoundary,
+    ) {
+        let FollowedLane { lane, reader, .. } = &mut self.lanes[lane_index];
         let start = &mut self.starts[*lane as usize];
         let positions = next.position.saturating_sub(end.position);
         let numbers = next.number.saturating_sub(end.number);
@@ -65,11 +77,11 @@ impl RawConsumer {
         reader.skip_without_counting(next.position.max(reader.position()), numbers);
     }
 
-    /// Moves the reader of the lane at index `at` to the later extent `extent`. The ledger
+    /// Moves the reader of the lane at index `lane_index` to the later extent `extent`. The ledger
     /// (counters) of a lane is kept in message numbers if slots can be pinned, and otherwise in
     /// positions. If the two extents differ in this, converts the ledger.
-    fn move_to_later_extent(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
-        let fit = self.converter_for(&extent.offer.type_info);
+    fn move_to_later_extent(&mut self, lane_index: usize, extent: Arc<Extent>, raw: RawLane) {
+        let fit = self.copied_bytes_and_converter(&extent.offer.type_info);
         let FollowedLane {
             lane,
             reader,
@@ -77,7 +89,7 @@ impl RawConsumer {
             shared,
             other,
             ..
-        } = &mut self.lanes[at];
+        } = &mut self.lanes[lane_index];
         (*shared, *other) = fit;
         let start = &mut self.starts[*lane as usize];
         let ExtentBoundary {
@@ -98,8 +110,8 @@ impl RawConsumer {
     /// Returns the boundary at which the extent (file of slots) that is being read in a lane ends.
     /// `next` is the next extent that can be opened. Returns `None` if unknown extents lie between
     /// the two.
-    fn present_extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBoundary> {
-        let id = self.lanes[at].extent.id;
+    fn end_of_followed_extent(&self, lane_index: usize, next: &Extent) -> Option<ExtentBoundary> {
+        let id = self.lanes[lane_index].extent.id;
         if next.id.generation == id.generation + 1 {
             return Some(next.base);
         }
@@ -109,29 +121,29 @@ impl RawConsumer {
     }
 
     /// Returns the first extent (file of slots) after `extent` that can be opened, and maps all
-    /// later ones for the lane at index `at`. The extent directly after `extent` may be missing,
-    /// because the publisher may have removed it.
+    /// later ones for the lane at index `lane_index`. The extent directly after `extent` may be
+    /// missing, because the publisher may have removed it.
     ///
     /// WHY all: their publisher may remove their files before this reader comes to them. WHY it
     /// does not search again if the newest one is mapped: each receive call calls this function
     /// while there are later extents.
     fn map_next_extent(
         &mut self,
-        at: usize,
+        lane_index: usize,
         extent: ExtentId,
         newest: ExtentId,
     ) -> Result<Arc<Extent>, OpenError> {
-        let mapped = &self.lanes[at].later;
+        let mapped = &self.lanes[lane_index].later;
         if mapped.last().is_none_or(|last| last.id != newest) {
-            self.lanes[at].later = self.later_extents(extent, newest)?;
+            self.lanes[lane_index].later = self.map_later_extents(extent, newest)?;
         }
-        Ok(Arc::clone(&self.lanes[at].later[0]))
+        Ok(Arc::clone(&self.lanes[lane_index].later[0]))
     }
 
     /// Returns extents (files of slots) after `extent` up to `newest`, in ascending order. Searches
     /// back from the one before `newest`, and ends at the first that cannot be opened. Returns an
     /// error if it can open none.
-    pub(super) fn later_extents(
+    pub(super) fn map_later_extents(
         &self,
         extent: ExtentId,
         newest: ExtentId,
@@ -159,10 +171,10 @@ impl RawConsumer {
             let lane = self.lanes[at].lane;
             while let Ok(Some(newest)) = self.newest_extent(lane)
                 && self.lanes[at].extent.id.generation < newest.generation
-                && !self.is_unmatched(newest)
+                && !self.is_extent_unmatched(newest)
                 && let Ok(next) = self.map_next_extent(at, self.lanes[at].extent.id, newest)
             {
-                let end = self.present_extent_end(at, &next).unwrap_or(next.base);
+                let end = self.end_of_followed_extent(at, &next).unwrap_or(next.base);
                 let followed = &mut self.lanes[at];
                 // Relaxed: a head that is not seen yet is seen by the next call.
                 let head = followed.reader.memory().block().head.get();
@@ -170,7 +182,7 @@ impl RawConsumer {
                     break;
                 }
                 followed.reader.skip_to_extent_end(end.position, end.number);
-                if self.follow_extents(at, newest).is_err() {
+                if self.follow_extents_up_to(at, newest).is_err() {
                     break;
                 }
             }

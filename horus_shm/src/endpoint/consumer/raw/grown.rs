@@ -16,14 +16,14 @@ use crate::protocol::copy::CACHE_LINE_BYTES;
 /// writes the message there. It writes before it creates the sample, through which other threads
 /// read the message, and not again before that sample is dropped.
 #[derive(Debug)]
-pub(crate) struct PrivateCopies {
+pub(crate) struct PrivateMessageCopies {
     memory: Region,
     /// Number of bytes that are reserved for each message copy: whole cache lines.
     stride: usize,
     messages: u32,
 }
 
-impl PrivateCopies {
+impl PrivateMessageCopies {
     /// Allocates memory for copies of `messages` messages, each of `bytes` bytes.
     fn new(bytes: usize, messages: u32) -> Self {
         let stride = bytes.next_multiple_of(CACHE_LINE_BYTES);
@@ -52,19 +52,19 @@ pub(super) struct VersionConverter {
     defaults: Box<[u8]>,
     /// The lengths of the fixed parts of messages; `None` if no data of variable length follows the
     /// fields.
-    head: Option<HeadLengths>,
+    head: Option<MessageHeadLengths>,
     /// Memory for private copies of borrowed messages, one for each pin of this reader. Used if
     /// messages have a fixed size.
-    copies: Arc<PrivateCopies>,
+    copies: Arc<PrivateMessageCopies>,
     /// For each pin, the buffer of its last private copy, which is used again if it is free and
     /// large enough. Used if messages vary in length.
-    kept: [Option<Arc<PrivateCopies>>; BORROWS_MAX as usize],
+    kept: [Option<Arc<PrivateMessageCopies>>; BORROWS_MAX as usize],
 }
 
 /// The lengths of two heads: that of the publisher's messages, and that of the reader's messages. A
 /// head consists of all fields before the data of variable length.
 #[derive(Debug, Clone, Copy)]
-struct HeadLengths {
+struct MessageHeadLengths {
     /// Length of the head (fields before the data of variable length) in the publisher's messages,
     /// in bytes.
     sent: usize,
@@ -77,7 +77,7 @@ struct HeadLengths {
 }
 
 impl VersionConverter {
-    fn new(request: &Request, head: Option<HeadLengths>) -> Self {
+    fn new(request: &Request, head: Option<MessageHeadLengths>) -> Self {
         let (bytes, copied) = match head {
             Some(head) => (head.own, 0),
             None => (request.type_info.bytes as usize, BORROWS_MAX),
@@ -87,86 +87,94 @@ impl VersionConverter {
         Self {
             defaults: defaults.into(),
             head,
-            copies: Arc::new(PrivateCopies::new(bytes, copied)),
+            copies: Arc::new(PrivateMessageCopies::new(bytes, copied)),
             kept: Default::default(),
         }
     }
 
-    /// Converts the `came` bytes that were received at `dst` to a message of the reader's version.
-    /// Returns the length of the message; for messages of a fixed size, defaults at the end are not
-    /// included. Returns 0 if the received message was shorter than its head.
+    /// Converts the `received_bytes` bytes that were received at `dst` to a message of the reader's
+    /// version. Returns the length of the message; for messages of a fixed size, defaults at the
+    /// end are not included. Returns 0 if the received message was shorter than its head.
     ///
     /// # Safety
     ///
-    /// `dst` is writable for `room` bytes, and `room` is at least `came`.
-    pub(super) unsafe fn convert(&self, dst: *mut u8, room: usize, came: usize) -> usize {
+    /// `dst` is writable for `room_bytes` bytes, and `room_bytes` is at least `received_bytes`.
+    pub(super) unsafe fn convert_in_place(
+        &self,
+        dst: *mut u8,
+        room_bytes: usize,
+        received_bytes: usize,
+    ) -> usize {
         let Some(head) = self.head else {
             // SAFETY: the contract is the same.
-            unsafe { self.fill_defaults(dst, came, room) };
-            return came;
+            unsafe { self.fill_with_defaults(dst, received_bytes, room_bytes) };
+            return received_bytes;
         };
-        let Some(data) = came.checked_sub(head.sent) else {
+        let Some(data) = received_bytes.checked_sub(head.sent) else {
             return 0;
         };
-        let own = head.own.min(room);
-        let data = data.min(room - own);
+        let own = head.own.min(room_bytes);
+        let data = data.min(room_bytes - own);
         // SAFETY: the head and some data came, so it ends in the message.
         let from = unsafe { dst.add(head.sent) };
-        // SAFETY: `own` is at most `room`.
+        // SAFETY: `own` is at most `room_bytes`.
         let to = unsafe { dst.add(own) };
         // SAFETY: as many bytes came behind the former head, and there is room behind the new one.
         unsafe { to.copy_from(from, data) };
-        // SAFETY: `own` is at most `room`.
-        unsafe { self.fill_defaults(dst, head.shared.min(own), own) };
+        // SAFETY: `own` is at most `room_bytes`.
+        unsafe { self.fill_with_defaults(dst, head.shared.min(own), own) };
         own + data
     }
 
-    /// Appends the defaults to the first `came` bytes of a message at `dst`, so that it has `bytes`
-    /// bytes.
+    /// Appends the defaults to the first `received_bytes` bytes of a message at `dst`, so that it
+    /// has `message_bytes` bytes.
     ///
     /// # Safety
     ///
-    /// `dst` is writable for `bytes` bytes.
-    unsafe fn fill_defaults(&self, dst: *mut u8, came: usize, bytes: usize) {
-        let end = bytes.min(self.defaults.len());
-        if let Some(defaults) = self.defaults.get(came..end) {
-            // SAFETY: `came` is at most `bytes`, for which `dst` is writable by the contract.
-            let behind = unsafe { dst.add(came) };
-            // SAFETY: the range ends at `bytes` or before it.
+    /// `dst` is writable for `message_bytes` bytes.
+    unsafe fn fill_with_defaults(&self, dst: *mut u8, received_bytes: usize, message_bytes: usize) {
+        let end = message_bytes.min(self.defaults.len());
+        if let Some(defaults) = self.defaults.get(received_bytes..end) {
+            // SAFETY: `received_bytes` is at most `message_bytes`, for which `dst` is writable by
+            // the contract.
+            let behind = unsafe { dst.add(received_bytes) };
+            // SAFETY: the range ends at `message_bytes` or before it.
             unsafe { behind.copy_from_nonoverlapping(defaults.as_ptr(), defaults.len()) };
         }
     }
 
     /// Returns private memory for the copy of a message that is borrowed under the pin with index
-    /// `pin`. If messages vary in length, the memory has `room` bytes. It is allocated when the pin
-    /// is first used, and used again when its sample has been dropped. WHY not in advance: such
-    /// messages may be long, and most readers borrow one or two at a time.
-    pub(super) fn private_copy(
+    /// `pin_index`. If messages vary in length, the memory has `message_bytes` bytes. It is
+    /// allocated when the pin is first used, and used again when its sample has been dropped. WHY
+    /// not in advance: such messages may be long, and most readers borrow one or two at a time.
+    pub(super) fn memory_for_private_copy(
         &mut self,
-        pin: u32,
-        room: usize,
-    ) -> Option<(*mut u8, Arc<PrivateCopies>)> {
+        pin_index: u32,
+        message_bytes: usize,
+    ) -> Option<(*mut u8, Arc<PrivateMessageCopies>)> {
         if self.head.is_none() {
-            return Some((self.copies.address(pin)?, Arc::clone(&self.copies)));
+            return Some((self.copies.address(pin_index)?, Arc::clone(&self.copies)));
         }
-        let kept = self.kept.get_mut(pin as usize)?;
+        let kept = self.kept.get_mut(pin_index as usize)?;
         // WHY the count is checked although the pin is free: a thread that drops a sample frees the
         // pin first, and then the memory.
         let is_free = |copies: &mut Arc<_>| {
-            Arc::get_mut(copies).is_some_and(|copies: &mut PrivateCopies| copies.stride >= room)
+            Arc::get_mut(copies)
+                .is_some_and(|copies: &mut PrivateMessageCopies| copies.stride >= message_bytes)
         };
         if !kept.as_mut().is_some_and(is_free) {
-            *kept = Some(Arc::new(PrivateCopies::new(room, 1)));
+            *kept = Some(Arc::new(PrivateMessageCopies::new(message_bytes, 1)));
         }
         let copies = kept.as_ref()?;
         Some((copies.address(0)?, Arc::clone(copies)))
     }
 
-    /// Returns the length of a message in the reader's version, after `came` bytes were received.
-    /// The result is the same as that of [`Self::convert`].
-    pub(super) fn converted_length(&self, came: usize) -> usize {
-        self.head.map_or(came, |head| {
-            came.checked_sub(head.sent)
+    /// Returns the length of a message in the reader's version, after `received_bytes` bytes were
+    /// received. The result is the same as that of [`Self::convert_in_place`].
+    pub(super) fn converted_length(&self, received_bytes: usize) -> usize {
+        self.head.map_or(received_bytes, |head| {
+            received_bytes
+                .checked_sub(head.sent)
                 .map_or(0, |data| head.own + data)
         })
     }
@@ -176,7 +184,10 @@ impl RawConsumer {
     /// Compares the publisher's type `sent` with this reader's type. Returns the number of bytes
     /// that this reader copies of each message (the maximum number if messages vary in length), and
     /// the converter if messages have to be converted.
-    pub(super) fn converter_for(&self, sent: &TypeInfo) -> (usize, Option<Box<VersionConverter>>) {
+    pub(super) fn copied_bytes_and_converter(
+        &self,
+        sent: &TypeInfo,
+    ) -> (usize, Option<Box<VersionConverter>>) {
         let request = self.segment.request();
         let own = &request.type_info;
         let shared = own.shared_bytes(sent) as usize;
@@ -185,13 +196,15 @@ impl RawConsumer {
             let is_shorter = (shared as u64) < own.bytes;
             return (shared, is_shorter.then(|| other(None)));
         }
-        let head = HeadLengths {
+        let head = MessageHeadLengths {
             sent: sent.growth.head_bytes() as usize,
             own: own.growth.head_bytes() as usize,
             shared,
         };
         // WHY not also to clear the padding behind the last field: images are borrowed in place.
-        let is_whole = own.fields_end().is_none_or(|end| end <= shared as u64);
+        let is_whole = own
+            .fields_end_bytes()
+            .is_none_or(|end| end <= shared as u64);
         let is_as_is = own.is_same_as(sent) || head.sent == head.own && is_whole;
         (sent.bytes as usize, (!is_as_is).then(|| other(Some(head))))
     }
@@ -232,7 +245,7 @@ impl RawConsumer {
     /// Returns the number of bytes that the last message occupies in a buffer of `buffer_bytes`
     /// bytes, which are at most [`Self::max_bytes`].
     #[inline(always)]
-    pub(super) const fn occupied_bytes(&self, buffer_bytes: usize) -> usize {
+    pub(super) const fn last_message_bytes_in_buffer(&self, buffer_bytes: usize) -> usize {
         if self.sized {
             self.last.bytes
         } else {

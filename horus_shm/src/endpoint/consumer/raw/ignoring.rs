@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use super::join::LaneStart;
 use super::sessions::SessionProgress;
-use super::{FollowedLane, NO_LANE, RawConsumer, ReadMode, discover};
+use super::{FollowedLane, NO_LANE_INDEX, RawConsumer, ReadMode, discover};
 use crate::endpoint::publisher_progress::PublisherProgress;
 use crate::file::error::OpenError;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::layout::POSITION_MAX;
@@ -43,15 +43,15 @@ impl RawConsumer {
             self.next = 0;
             self.last_lane = match self.last_lane.cmp(&at) {
                 Ordering::Less => self.last_lane,
-                Ordering::Equal => NO_LANE,
-                Ordering::Greater if self.last_lane == NO_LANE => NO_LANE,
+                Ordering::Equal => NO_LANE_INDEX,
+                Ordering::Greater if self.last_lane == NO_LANE_INDEX => NO_LANE_INDEX,
                 Ordering::Greater => self.last_lane - 1,
             };
             self.update_lane_totals();
         }
         gate::leave_lane(self.progress.cursor(lane));
         // WHY: this reader may have held back the publisher.
-        self.wake_publishers_that_sleep();
+        self.wake_sleeping_publishers();
         self.publish_counters();
     }
 
@@ -75,19 +75,19 @@ impl RawConsumer {
             .lane_block(lane, Access::Read)?
             .session_id
             .get();
-        self.include_lane(lane)?;
-        self.include_session(session_id)
+        self.stop_ignoring_lane(lane)?;
+        self.stop_ignoring_session(session_id)
     }
 
     /// Receives from an ignored lane again, beginning with messages sent after this call. Does
     /// nothing if the lane is not ignored.
-    fn include_lane(&mut self, lane: u32) -> Result<(), OpenError> {
+    fn stop_ignoring_lane(&mut self, lane: u32) -> Result<(), OpenError> {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
             return Ok(());
         };
-        let memory = self.lane_control(lane)?;
+        let memory = self.lane_without_slots(lane)?;
         let position = match self.reading {
-            ReadMode::Gated => gate::join_lane(&memory, self.progress.reader(), u64::MAX),
+            ReadMode::Gated => gate::join_lane(&memory, self.progress.reader_index(), u64::MAX),
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             _ => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };
@@ -95,19 +95,19 @@ impl RawConsumer {
             .newest_extent(lane)?
             .and_then(|id| self.map_extent(id).ok());
         let start = match newest {
-            // WHY only if it is mapped: as in `lane_start`.
+            // WHY only if it is mapped: as in `find_lane_start`.
             Some((extent, _)) if !extent.offer.shape.request().pinnable => LaneStart {
                 position,
-                number: extent.base.number_at(position),
+                number: extent.base.messages_before(position),
             },
-            _ => self.start_at_end(lane, None)?,
+            _ => self.place_after_last_message(lane, None)?,
         };
         self.starts[lane as usize] = start;
-        self.publish_start(lane);
+        self.publish_start_as_cursor(lane);
         self.ignored &= !bit;
         self.publish_counters();
         // WHY: the next call then looks for lanes.
-        self.known = discover::NEVER_SEARCHED;
+        self.known = discover::LANES_NEVER_SEARCHED;
         self.failed = None;
         self.report_to_watches();
         Ok(())
@@ -118,12 +118,12 @@ impl RawConsumer {
     /// `publisher` later is ignored there, too.
     pub fn ignore_publisher(&mut self, publisher: PublisherProgress<'_>) {
         let session_id = publisher.session_id;
-        self.for_each_file(|file| {
-            let lanes = lanes_of(&file.segment, session_id);
+        self.for_each_file_reader(|file| {
+            let lanes = lane_mask_of_session(&file.segment, session_id);
             lane_indices(lanes).for_each(|lane| file.ignore(lane));
-            file.record_ignored(session_id, true);
+            file.record_ignored_session(session_id, true);
         });
-        self.record_publisher_elsewhere(publisher, true);
+        self.record_publisher_in_unread_file(publisher, true);
     }
 
     /// Receives from `publisher` again after [`Self::ignore_publisher`], beginning with messages
@@ -138,32 +138,32 @@ impl RawConsumer {
         }
         // WHY: the publisher may have moved, and does not wait for a reader that ignores it and is
         // in another file.
-        self.follow_name();
+        self.move_if_name_lost();
         // WHY first: in a lane that is found later, this reader would begin with messages that it
         // ignores until now.
-        self.for_each_file(|file| {
-            if file.segment.check_health().is_ok() {
+        self.for_each_file_reader(|file| {
+            if file.segment.fault_epoch_if_usable().is_ok() {
                 file.look_for_lanes();
             }
         });
-        self.include_session(publisher.session_id)?;
-        self.record_publisher_elsewhere(publisher, false);
+        self.stop_ignoring_session(publisher.session_id)?;
+        self.record_publisher_in_unread_file(publisher, false);
         Ok(())
     }
 
     /// Receives again from the publisher session `session_id`, in all files that this reader reads.
-    fn include_session(&mut self, session_id: u64) -> Result<(), OpenError> {
+    fn stop_ignoring_session(&mut self, session_id: u64) -> Result<(), OpenError> {
         let mut included = Ok(());
-        self.for_each_file(|file| {
-            let lanes = lane_indices(lanes_of(&file.segment, session_id));
+        self.for_each_file_reader(|file| {
+            let lanes = lane_indices(lane_mask_of_session(&file.segment, session_id));
             for lane in lanes {
-                let now = file.include_lane(lane);
+                let now = file.stop_ignoring_lane(lane);
                 if included.is_ok() {
                     included = now;
                 }
             }
             if included.is_ok() {
-                file.record_ignored(session_id, false);
+                file.record_ignored_session(session_id, false);
             }
         });
         included
@@ -174,13 +174,13 @@ impl RawConsumer {
     fn ignores_session(&self, session_id: u64) -> bool {
         let past = self.past.iter();
         let mut known = past.flat_map(|past| &past.sessions);
-        let mut files = self.former().iter().chain([self]);
-        files.any(|file| file.ignored & lanes_of(&file.segment, session_id) != 0)
+        let mut files = self.former_file_readers().iter().chain([self]);
+        files.any(|file| file.ignored & lane_mask_of_session(&file.segment, session_id) != 0)
             || known.any(|known| known.is_ignored && known.id == session_id)
     }
 
     /// Calls `call` for the reader of each former file, and then for that of the present one.
-    fn for_each_file(&mut self, mut call: impl FnMut(&mut Self)) {
+    fn for_each_file_reader(&mut self, mut call: impl FnMut(&mut Self)) {
         if let Some(past) = &mut self.past {
             past.former.iter_mut().for_each(&mut call);
         }
@@ -189,14 +189,16 @@ impl RawConsumer {
 
     /// Records, in the data about files other than the present one, whether this reader ignores a
     /// publisher session.
-    fn record_ignored(&mut self, session_id: u64, is_ignored: bool) {
+    fn record_ignored_session(&mut self, session_id: u64, is_ignored: bool) {
         let Some(past) = &mut self.past else { return };
         let known = past.sessions.iter_mut();
         known
             .filter(|known| known.id == session_id)
             .for_each(|known| known.is_ignored = is_ignored);
         for (file, ignored) in &mut past.others {
-            let lanes = file.upgrade().map_or(0, |file| lanes_of(&file, session_id));
+            let lanes = file
+                .upgrade()
+                .map_or(0, |file| lane_mask_of_session(&file, session_id));
             *ignored = if is_ignored {
                 *ignored | lanes
             } else {
@@ -208,21 +210,26 @@ impl RawConsumer {
     /// Records from which message on this reader ignores a publisher, or receives from it again.
     /// Does so only if the publisher is in a file to which this reader has not moved yet: otherwise
     /// the reader finds the publisher's session in a lane.
-    fn record_publisher_elsewhere(&mut self, publisher: PublisherProgress<'_>, is_ignored: bool) {
+    fn record_publisher_in_unread_file(
+        &mut self,
+        publisher: PublisherProgress<'_>,
+        is_ignored: bool,
+    ) {
         let is_in = |file: &Self| file.segment.is_same_file(publisher.segment);
-        if is_in(self) || self.former().iter().any(is_in) {
+        if is_in(self) || self.former_file_readers().iter().any(is_in) {
             return;
         }
-        let noted = SessionProgress::elsewhere(publisher.session_id, publisher.number, is_ignored);
+        let noted =
+            SessionProgress::in_unread_file(publisher.session_id, publisher.number, is_ignored);
         let past = self.past.get_or_insert_default();
         past.remember_sessions([noted].into_iter());
     }
 }
 
 /// Returns a bit mask of the lanes of a file in which a publisher session is, or was last.
-fn lanes_of(segment: &Segment, session_id: u64) -> u64 {
+fn lane_mask_of_session(segment: &Segment, session_id: u64) -> u64 {
     let lanes = 0..segment.shape().lane_limit();
-    // Relaxed: as in `lane_sessions`.
+    // Relaxed: as in `lane_sessions_read_to_end`.
     let is_of = |&lane: &u32| {
         let block = segment.lane_block(lane, Access::Read);
         session_id != 0 && block.is_ok_and(|block| block.session_id.get() == session_id)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{FollowedLane, MessageInfo, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN_INDEX, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
-use crate::file::segment::Blocks as _;
+use crate::file::segment::TopicBlocks as _;
 use crate::os::region::Access;
 use crate::protocol::lane::{CopyOptions, PollOutcome, ReaderPin};
 use crate::protocol::layout::CAPACITY_MAX;
@@ -15,7 +15,7 @@ use crate::protocol::sync::{Word, edge};
 
 /// Number of attempts to borrow a message while other readers lower the number of messages that
 /// this reader may borrow. WHY a limit: `borrow` does not wait for other readers.
-const PIN_ATTEMPTS: u32 = 8;
+const PIN_ATTEMPTS_MAX: u32 = 8;
 
 impl RawConsumer {
     /// Polls each lane once, in turn, and copies the first message that it finds to `dst`.
@@ -42,7 +42,7 @@ impl RawConsumer {
         if self.lanes.is_empty() {
             return Err(nothing);
         }
-        let mut lane = self.next_lane();
+        let mut lane = self.take_next_lane_in_turn();
         let mut polls = 0;
         loop {
             match attempt(self, lane) {
@@ -53,17 +53,17 @@ impl RawConsumer {
                 Err(PollOutcome::Busy) => nothing = PollOutcome::Busy,
                 Err(_) => {}
             }
-            self.wake_publishers_that_sleep();
+            self.wake_sleeping_publishers();
             polls += 1;
-            lane = match self.lane_to_poll_after(polls) {
+            lane = match self.next_lane_to_poll(polls) {
                 Some(lane) => lane,
                 None => return Err(nothing),
             };
         }
     }
 
-    /// Copies the next message of a lane into `dst`, or the lane's newest message if `latest` is
-    /// set. The slot is pinned during the copy: writers use other slots as long as they can.
+    /// Copies the next message of a lane into `dst`, or the lane's newest message if `takes_latest`
+    /// is set. The slot is pinned during the copy: writers use other slots as long as they can.
     ///
     /// # Safety
     ///
@@ -73,7 +73,7 @@ impl RawConsumer {
         lane: usize,
         dst: *mut u8,
         bytes: usize,
-        latest: bool,
+        takes_latest: bool,
     ) -> Result<MessageInfo, PollOutcome> {
         let pin = self
             .place
@@ -90,7 +90,7 @@ impl RawConsumer {
         let shape = extent.offer.shape.request();
         let bytes = bytes.min(*shared);
         if !shape.pinnable {
-            let polled = if latest {
+            let polled = if takes_latest {
                 // SAFETY: `dst` is writable for `bytes`, at most the payload of this lane.
                 unsafe { reader.read_latest(dst, bytes) }
             } else {
@@ -102,27 +102,31 @@ impl RawConsumer {
             }
             if let Some(other) = other {
                 // SAFETY: `dst` is writable for `wanted` bytes by the contract.
-                unsafe { other.convert(dst, wanted, bytes) };
+                unsafe { other.convert_in_place(dst, wanted, bytes) };
             }
-            let number = self.lanes[lane].plain_sequence();
+            let number = self.lanes[lane].sequence_in_unpinnable_lane();
             return Ok(MessageInfo { number, bytes });
         }
         let sized = shape.sized;
-        let copying = CopyOptions { latest, sized, pin };
+        let copying = CopyOptions {
+            latest: takes_latest,
+            sized,
+            pin,
+        };
         let copied = if pin.is_some() {
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             unsafe { reader.copy_message(dst, bytes, copying) }?
         } else {
             // SAFETY: `dst` is writable for `bytes` by the contract; no more than `bytes` are
             // copied.
-            let load = |_: &_, index, bytes| unsafe { extent.copy_slot(index, dst, bytes) };
+            let load = |_: &_, index, bytes| unsafe { extent.try_copy_slot(index, dst, bytes) };
             reader.copy_message_by(bytes, copying, load)?
         };
         let number = copied.number;
         let came = copied.bytes.min(bytes as u64) as usize;
         let bytes = match other {
             // SAFETY: `dst` is writable for `wanted` bytes by the contract.
-            Some(other) => unsafe { other.convert(dst, wanted, came) },
+            Some(other) => unsafe { other.convert_in_place(dst, wanted, came) },
             None => came,
         };
         Ok(MessageInfo { number, bytes })
@@ -132,21 +136,26 @@ impl RawConsumer {
     /// Returns its length in bytes; `None` if there is no message. Never blocks.
     pub fn recv_length(&mut self) -> Option<usize> {
         if self.is_unusable() {
-            return self.recv_length_draining();
+            return self.recv_length_from_all_files();
         }
         self.look_for_lanes();
-        let found = self.poll_lanes_in_turn(|this, lane| Ok((this.recv_next_length(lane)?, ())));
+        let found =
+            self.poll_lanes_in_turn(|this, lane| Ok((this.recv_length_from_lane(lane)?, ())));
         if found.is_err() {
             self.received_at_empty_poll = self.received;
-            self.spin_back_off();
+            self.back_off_after_empty_poll();
             return None;
         }
-        (self.confirm_message() == PollOutcome::Message).then(|| self.occupied_bytes(self.longest))
+        (self.confirm_copied_message() == PollOutcome::Message)
+            .then(|| self.last_message_bytes_in_buffer(self.longest))
     }
 
     /// Receives the next message of the lane at index `lane` without copying its bytes. Returns
     /// only its metadata.
-    pub(super) fn recv_next_length(&mut self, lane: usize) -> Result<MessageInfo, PollOutcome> {
+    pub(super) fn recv_length_from_lane(
+        &mut self,
+        lane: usize,
+    ) -> Result<MessageInfo, PollOutcome> {
         let FollowedLane {
             reader,
             extent,
@@ -174,7 +183,7 @@ impl RawConsumer {
         // SAFETY: no byte is written.
         match unsafe { reader.read(ptr::dangling_mut(), 0) } {
             PollOutcome::Message => Ok(MessageInfo {
-                number: self.lanes[lane].plain_sequence(),
+                number: self.lanes[lane].sequence_in_unpinnable_lane(),
                 bytes,
             }),
             polled => Err(polled),
@@ -196,14 +205,14 @@ impl RawConsumer {
             .clone()
             .ok_or_else(|| self.observer_borrow_error())?;
         loop {
-            let error = if !self.is_pinnable() {
+            let error = if !self.can_borrow_from_all_lanes() {
                 self.not_pinnable_error()
-            } else if place.reserve_pins(messages, true, self.pinnable_slots) {
+            } else if place.try_raise_pin_limit(messages, true, self.pinnable_slots) {
                 return Ok(());
             } else {
                 self.no_pins_error(&place)
             };
-            if !self.leave_out_ended_lanes() {
+            if !self.try_exclude_ended_lanes() {
                 return Err(error);
             }
         }
@@ -211,9 +220,9 @@ impl RawConsumer {
 
     /// Returns true if the messages of every lane can be borrowed. WHY also without lanes: only the
     /// settings of publishers decide that, and those of the reader do not.
-    fn is_pinnable(&self) -> bool {
+    fn can_borrow_from_all_lanes(&self) -> bool {
         let mut lanes = self.lanes.iter();
-        lanes.all(|followed| followed.is_in_place() || followed.has_ended)
+        lanes.all(|followed| followed.can_be_borrowed() || followed.has_ended)
     }
 
     fn not_pinnable_error(&self) -> BorrowError {
@@ -225,23 +234,23 @@ impl RawConsumer {
     /// Excludes the lanes that have no publisher and no unread message from the limits on
     /// borrowing. Returns true if this changes the limits.
     #[cold]
-    fn leave_out_ended_lanes(&mut self) -> bool {
-        let was_limited_by = (self.is_pinnable(), self.pinnable_slots);
-        self.count_pinnable_lanes(|_| true);
-        (self.is_pinnable(), self.pinnable_slots) != was_limited_by
+    fn try_exclude_ended_lanes(&mut self) -> bool {
+        let was_limited_by = (self.can_borrow_from_all_lanes(), self.pinnable_slots);
+        self.update_pinnable_slot_count(|_| true);
+        (self.can_borrow_from_all_lanes(), self.pinnable_slots) != was_limited_by
     }
 
     /// Counts the slots of the shortest lane whose slots can be pinned, without the lanes that have
     /// ended (have no publisher and no unread message). Checks only the lanes that `may_have_ended`
     /// selects, with a system call for each lane that has an owner; all other lanes count as not
     /// ended.
-    pub(super) fn count_pinnable_lanes(&mut self, may_have_ended: fn(&FollowedLane) -> bool) {
+    pub(super) fn update_pinnable_slot_count(&mut self, may_have_ended: fn(&FollowedLane) -> bool) {
         for at in 0..self.lanes.len() {
             let followed = &self.lanes[at];
             let has_ended = may_have_ended(followed) && self.lane_has_ended(followed);
             self.lanes[at].has_ended = has_ended;
         }
-        self.pinnable_slots = self.least_pinnable_slots();
+        self.pinnable_slots = self.slot_count_of_shortest_pinnable_lane();
     }
 
     /// Returns true if a lane has no publisher, and no message that this reader has not read.
@@ -282,34 +291,37 @@ impl RawConsumer {
     /// [`BorrowError`] if the message cannot be borrowed. The message is not lost then.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if self.is_unusable() {
-            return self.borrow_draining();
+            return self.borrow_from_all_files();
         }
         self.look_for_lanes();
         let has_message =
             |this: &Self| (this.lanes.iter()).any(|followed| followed.reader.has_message());
-        let found = self.with_pin(has_message, |this, pin| {
+        let found = self.call_with_claimed_pin(has_message, |this, pin| {
             let held = |this: &mut Self, lane| {
-                let held = this.hold_message(lane, pin, false)?;
+                let held = this.pin_or_copy_message(lane, pin, false)?;
                 Ok((held.arrival, held))
             };
             let found = this.poll_lanes_in_turn(held).ok()?;
-            (!this.became_unusable()).then_some(found)
+            (!this.is_unusable_after_access()).then_some(found)
         })?;
         if found.is_none() {
-            self.spin_back_off();
+            self.back_off_after_empty_poll();
         }
-        Ok(found.map(|(held, pin)| self.sample_of(held, pin)))
+        Ok(found.map(|(held, pin)| self.make_sample(held, pin)))
     }
 
     /// Borrows the next message of the lane at index `lane`; `None` if it has no unread message.
-    pub(super) fn borrow_from(&mut self, lane: usize) -> Result<Option<RawSample>, BorrowError> {
+    pub(super) fn borrow_from_lane(
+        &mut self,
+        lane: usize,
+    ) -> Result<Option<RawSample>, BorrowError> {
         let has_message = |this: &Self| this.lanes[lane].reader.has_message();
-        let found = self.with_pin(has_message, |this, pin| {
-            let held = this.hold_message(lane, pin, false).ok()?;
+        let found = self.call_with_claimed_pin(has_message, |this, pin| {
+            let held = this.pin_or_copy_message(lane, pin, false).ok()?;
             this.count_received_message(lane, held.arrival);
-            (!this.became_unusable()).then_some(held)
+            (!this.is_unusable_after_access()).then_some(held)
         })?;
-        Ok(found.map(|(held, pin)| self.sample_of(held, pin)))
+        Ok(found.map(|(held, pin)| self.make_sample(held, pin)))
     }
 
     /// Pins the newest message of a lane in its slot. Older messages are counted as skipped, or as
@@ -318,33 +330,33 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`BorrowError`] if the message cannot be borrowed.
-    pub(super) fn pin_latest_of(
+    pub(super) fn pin_latest_in_lane(
         &mut self,
         lane: usize,
     ) -> Result<Option<(MessageInfo, RawSample)>, BorrowError> {
         let has_message = |this: &Self| this.lanes[lane].reader.has_message();
-        let found = self.with_pin(has_message, |this, pin| {
-            let held = this.hold_message(lane, pin, true);
-            this.wake_publishers_that_sleep();
+        let found = self.call_with_claimed_pin(has_message, |this, pin| {
+            let held = this.pin_or_copy_message(lane, pin, true);
+            this.wake_sleeping_publishers();
             held.ok()
         })?;
-        Ok(found.map(|(held, pin)| (held.arrival, self.sample_of(held, pin))))
+        Ok(found.map(|(held, pin)| (held.arrival, self.make_sample(held, pin))))
     }
 
-    /// Protects the next message of a lane with the pin `pin`, or the newest message if `latest` is
-    /// true. The message stays in its slot, or is copied to private memory if missing fields have
-    /// to be added.
-    fn hold_message(
+    /// Protects the next message of a lane with the pin `pin`, or the newest message if
+    /// `takes_latest` is true. The message stays in its slot, or is copied to private memory if
+    /// missing fields have to be added.
+    fn pin_or_copy_message(
         &mut self,
         lane: usize,
         pin: ReaderPin,
-        latest: bool,
+        takes_latest: bool,
     ) -> Result<HeldMessage, PollOutcome> {
         if self.lanes[lane].has_ended {
             return Err(PollOutcome::Empty);
         }
         if self.lanes[lane].other.is_some() {
-            return self.copy_to_private_memory(lane, pin.pin, latest);
+            return self.copy_to_private_memory(lane, pin.pin, takes_latest);
         }
         let FollowedLane {
             reader,
@@ -352,16 +364,16 @@ impl RawConsumer {
             shared,
             ..
         } = &mut self.lanes[lane];
-        let pinned = if latest {
+        let pinned = if takes_latest {
             reader.pin_latest(pin)?
         } else {
             reader.pin_next(pin)?
         };
-        let is_sized = extent.offer.shape.request().sized;
+        let is_variable_length = extent.offer.shape.request().sized;
         let length = pinned.bytes.min(*shared as u64) as usize;
         let arrival = MessageInfo {
             number: pinned.number,
-            bytes: if is_sized { length } else { *shared },
+            bytes: if is_variable_length { length } else { *shared },
         };
         Ok(HeldMessage {
             arrival,
@@ -370,13 +382,13 @@ impl RawConsumer {
         })
     }
 
-    /// Copies the next message of a lane, or the newest message if `latest` is true, to the private
-    /// memory of a pin, because missing fields have to be added to it.
+    /// Copies the next message of a lane, or the newest message if `takes_latest` is true, to the
+    /// private memory of a pin, because missing fields have to be added to it.
     fn copy_to_private_memory(
         &mut self,
         lane: usize,
         pin: u32,
-        latest: bool,
+        takes_latest: bool,
     ) -> Result<HeldMessage, PollOutcome> {
         // WHY not the longest of all lanes: the lanes of other publishers may have grown far.
         let room = match self.sized {
@@ -384,20 +396,20 @@ impl RawConsumer {
             false => self.longest,
         };
         let other = self.lanes[lane].other.as_mut();
-        let copy = other.and_then(|other| other.private_copy(pin, room));
+        let copy = other.and_then(|other| other.memory_for_private_copy(pin, room));
         let (address, copies) = copy.ok_or(PollOutcome::Empty)?;
         // SAFETY: the copy has room for a message, and no sample has this pin.
-        let arrival = unsafe { self.copy_from_lane(lane, address, room, latest) }?;
+        let arrival = unsafe { self.copy_from_lane(lane, address, room, takes_latest) }?;
         Ok(HeldMessage {
             arrival,
             address,
-            memory: SampleMemory::PrivateCopies(copies),
+            memory: SampleMemory::PrivateMessageCopies(copies),
         })
     }
 
     /// Returns the number of slots of the shortest lane that has not ended and whose slots can be
     /// pinned; if there is none, the greatest number that a lane can have.
-    fn least_pinnable_slots(&self) -> u64 {
+    fn slot_count_of_shortest_pinnable_lane(&self) -> u64 {
         let lanes = self.lanes.iter().filter(|followed| !followed.has_ended);
         let shapes = lanes.map(|followed| followed.extent.offer.shape);
         let slots = shapes.filter(|shape| shape.request().pinnable);
@@ -407,7 +419,7 @@ impl RawConsumer {
 
     /// Builds the [`RawSample`] that a borrow returns, for a message that a pin of this reader
     /// protects.
-    fn sample_of(&self, held: HeldMessage, pin: HeldPin) -> RawSample {
+    fn make_sample(&self, held: HeldMessage, pin: HeldPin) -> RawSample {
         let MessageInfo { number, bytes } = held.arrival;
         let bytes = if self.sized { bytes } else { self.longest };
         // SAFETY: the message is in that memory, with as many bytes as one of this reader has, and
@@ -424,7 +436,7 @@ impl RawConsumer {
     ///
     /// [`BorrowError`] if there is no pin, or if the messages cannot be borrowed.
     #[inline]
-    fn with_pin<R>(
+    fn call_with_claimed_pin<R>(
         &mut self,
         has_message: impl Fn(&Self) -> bool,
         mut attempt: impl FnMut(&mut Self, ReaderPin) -> Option<R>,
@@ -433,11 +445,11 @@ impl RawConsumer {
             .place
             .clone()
             .ok_or_else(|| self.observer_borrow_error())?;
-        for _ in 0..PIN_ATTEMPTS {
+        for _ in 0..PIN_ATTEMPTS_MAX {
             let pin = match self.claim_pin(&place, &has_message) {
                 Ok(Some(pin)) => pin,
                 Ok(None) => return Ok(None),
-                Err(_) if self.leave_out_ended_lanes() => continue,
+                Err(_) if self.try_exclude_ended_lanes() => continue,
                 Err(error) => return Err(error),
             };
             let in_use = place.pins_in_use();
@@ -468,11 +480,11 @@ impl RawConsumer {
         place: &ReaderSlot,
         has_message: impl Fn(&Self) -> bool,
     ) -> Result<Option<u32>, BorrowError> {
-        if !self.is_pinnable() {
+        if !self.can_borrow_from_all_lanes() {
             return Err(self.not_pinnable_error());
         }
         let slots = self.pinnable_slots;
-        let claim = || claim_free_pin(place.held_pins(), place.pin_limit(slots));
+        let claim = || claim_free_pin(place.held_pin_mask(), place.pin_limit(slots));
         if let Some(pin) = claim() {
             return Ok(Some(pin));
         }
@@ -480,8 +492,8 @@ impl RawConsumer {
             return Ok(None);
         }
         // WHY again: another reader may lower the limit at once.
-        for _ in 0..PIN_ATTEMPTS {
-            if !place.reserve_pins(place.pins_in_use() + 1, false, slots) {
+        for _ in 0..PIN_ATTEMPTS_MAX {
+            if !place.try_raise_pin_limit(place.pins_in_use() + 1, false, slots) {
                 break;
             }
             if let Some(pin) = claim() {
@@ -504,7 +516,7 @@ struct HeldMessage {
 
 /// Releases the pin with index `pin`, which no longer protects a message.
 fn release_pin(place: &ReaderSlot, pin: u32) {
-    if let Some(word) = place.pin(pin) {
-        free_pin(place.held_pins(), word, pin);
+    if let Some(word) = place.pin_word(pin) {
+        free_pin(place.held_pin_mask(), word, pin);
     }
 }

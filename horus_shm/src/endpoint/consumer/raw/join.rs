@@ -11,7 +11,7 @@ use crate::file::error::OpenError;
 use crate::file::extent::{Extent, ExtentUse};
 use crate::file::header::ExtentId;
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, SEARCHED_EXTENTS_MAX};
+use crate::file::segment::{SEARCHED_EXTENTS_MAX, TopicBlocks as _};
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane;
@@ -32,7 +32,7 @@ pub(super) struct LaneStart {
 
 /// The rule that determines at which place a reader begins to read each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StartOrigin {
+pub(super) enum StartRule {
     /// The position after the newest message of every lane; an earlier position if the lane's
     /// publisher offers history.
     Head,
@@ -45,7 +45,7 @@ pub(super) enum StartOrigin {
 }
 
 /// The result of one look at a lane that a reader joins.
-struct JoinLook {
+struct LaneStartAttempt {
     start: LaneStart,
     /// The position after the newest message that the reader has seen before it chose the start.
     head: u64,
@@ -60,19 +60,19 @@ struct JoinLook {
 
 /// Maximum number of looks at a lane that a reader joins. WHY more than two: each publisher that
 /// takes over the lane meanwhile makes a few more necessary.
-const JOIN_LOOKS_MAX: u32 = 16;
+const LANE_START_ATTEMPTS_MAX: u32 = 16;
 
 impl RawConsumer {
     /// Claims a reader slot, unless this reader is an observer, and starts to read every lane at
-    /// the place that `origin` determines.
-    pub(super) fn join(&mut self, origin: StartOrigin) -> Result<(), OpenError> {
+    /// the place that `start_rule` determines.
+    pub(super) fn join(&mut self, start_rule: StartRule) -> Result<(), OpenError> {
         let segment = Arc::clone(&self.segment);
-        let resumes = origin == StartOrigin::Successor;
+        let resumes = start_rule == StartRule::Successor;
         let mut resumed = false;
         if self.reading == ReadMode::Observer {
             segment.add_observer();
         } else {
-            let waits = origin != StartOrigin::Beginning;
+            let waits = start_rule != StartRule::Beginning;
             let claimed = ReaderSlot::claim(&segment, resumes, waits)?;
             let place = self.place.insert(Arc::new(claimed.slot));
             resumed = claimed.resumed;
@@ -82,7 +82,7 @@ impl RawConsumer {
                 place.index(),
                 health,
             )?);
-            place.announce_pins();
+            place.announce_use_of_pins();
         }
         if self.reading == ReadMode::Gated {
             // WHY before the first cursor: a process that wakes others must be registered with the
@@ -90,15 +90,15 @@ impl RawConsumer {
             self.room = Some(PublisherWaker::of_topic(&segment)?);
             if !resumed {
                 let wait = segment.wait_block(Access::Write)?;
-                gate::announce_gated_reader(&wait.gated, self.progress.reader());
+                gate::announce_gated_reader(&wait.gated, self.progress.reader_index());
             }
         }
         for lane in 0..self.starts.len() as u32 {
-            self.starts[lane as usize] = match origin {
-                StartOrigin::Beginning => self.start_at_beginning(lane)?,
-                _ => self.lane_start(lane, resumed)?,
+            self.starts[lane as usize] = match start_rule {
+                StartRule::Beginning => self.join_lane_at_beginning(lane)?,
+                _ => self.find_lane_start(lane, resumed)?,
             };
-            self.publish_start(lane);
+            self.publish_start_as_cursor(lane);
         }
         self.publish_counters();
         Ok(())
@@ -106,7 +106,7 @@ impl RawConsumer {
 
     /// Stores the place where this reader starts in a lane as its cursor. If the reader is gated,
     /// its cursor already prevents the writer from overwriting that place.
-    pub(super) fn publish_start(&self, lane: u32) {
+    pub(super) fn publish_start_as_cursor(&self, lane: u32) {
         let position = self.starts[lane as usize].position;
         // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
         Word::store(
@@ -118,9 +118,13 @@ impl RawConsumer {
 
     /// Returns the beginning of a lane as the place at which to start. If this reader is gated, it
     /// publishes its cursor there first.
-    fn start_at_beginning(&self, lane: u32) -> Result<LaneStart, OpenError> {
+    fn join_lane_at_beginning(&self, lane: u32) -> Result<LaneStart, OpenError> {
         if self.reading == ReadMode::Gated {
-            gate::join_lane(&self.lane_control(lane)?, self.progress.reader(), 0);
+            gate::join_lane(
+                &self.lane_without_slots(lane)?,
+                self.progress.reader_index(),
+                0,
+            );
         }
         Ok(LaneStart {
             position: 0,
@@ -136,10 +140,10 @@ impl RawConsumer {
     /// it joined now: they are neither before the start that it has found, nor after it. Looks
     /// again also if another publisher has taken over the lane during the look, or has only then
     /// shown its history.
-    fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
-        let memory = self.lane_control(lane)?;
-        let mut look = self.look_for_start(lane, resumed)?;
-        for _ in 1..JOIN_LOOKS_MAX {
+    fn find_lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
+        let memory = self.lane_without_slots(lane)?;
+        let mut look = self.try_find_lane_start(lane, resumed)?;
+        for _ in 1..LANE_START_ATTEMPTS_MAX {
             // WHY also without a later start: the head may be that of another publisher.
             let is_reclaimed = !look.state.is_present(&memory);
             let missed_history = look.has_history && look.start.position > look.head;
@@ -147,20 +151,20 @@ impl RawConsumer {
                 break;
             }
             // WHY not `resumed`: the cursor is this reader's own by now.
-            look = self.look_for_start(lane, false)?;
+            look = self.try_find_lane_start(lane, false)?;
         }
         Ok(look.start)
     }
 
-    /// Looks once at a lane, as [`Self::lane_start`] says.
-    fn look_for_start(&self, lane: u32, resumed: bool) -> Result<JoinLook, OpenError> {
+    /// Looks once at a lane, as [`Self::find_lane_start`] says.
+    fn try_find_lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStartAttempt, OpenError> {
         let block = self.segment.lane_block(lane, Access::Read)?;
         // WHY before the head: a publisher stores all of it before its first message.
         let state = TakeoverState::load(block);
         let Some(newest) = self.newest_extent(lane)? else {
             // WHY: if a publisher moves here, it has not shown its history yet.
-            return Ok(JoinLook {
-                start: self.start_at_beginning(lane)?,
+            return Ok(LaneStartAttempt {
+                start: self.join_lane_at_beginning(lane)?,
                 head: 0,
                 state,
                 has_history: false,
@@ -188,16 +192,17 @@ impl RawConsumer {
         };
         // WHY: as far back as a lapped reader would go, no further. WHY not nothing if the file
         // cannot be read: the reader misses messages then.
-        let latched_messages = latched.map_or(0, |latched| latched.messages.into());
-        let history = offer.map_or(latched_messages, |offer| {
+        let latched_message_count = latched.map_or(0, |latched| latched.messages.into());
+        let history = offer.map_or(latched_message_count, |offer| {
             u64::from(offer.history).min(offer.shape.capacity() * 7 / 8)
         });
         // WHY: what a predecessor sent stays only if it offered that itself.
         let is_owed = |extent: &Extent| {
-            self.matches(extent) && (latched.is_none() || extent.offer.latched_messages() > 0)
+            self.matches_extent(extent)
+                && (latched.is_none() || extent.offer.latched_message_count() > 0)
         };
         let first = floor.map(|floor| match &newest {
-            Some(newest) => self.history_start(newest, floor..head, history, is_owed),
+            Some(newest) => self.find_history_start(newest, floor..head, history, is_owed),
             None => LaneStart {
                 position: head.saturating_sub(history).max(floor),
                 number: None,
@@ -206,7 +211,7 @@ impl RawConsumer {
         let back_to = first.map(|first| first.position);
         let mut position = back_to.unwrap_or(head);
         let has_history = first.is_some() && history > 0;
-        let look_of = |start| JoinLook {
+        let look_of = |start| LaneStartAttempt {
             start,
             head,
             state,
@@ -214,12 +219,12 @@ impl RawConsumer {
             is_complete: false,
         };
         if self.reading == ReadMode::Gated {
-            let memory = self.lane_control(lane)?;
-            let reader = self.progress.reader();
+            let memory = self.lane_without_slots(lane)?;
+            let reader = self.progress.reader_index();
             if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
                 let number = lane::message_number_at(block, position);
                 let start = LaneStart { position, number };
-                return Ok(JoinLook {
+                return Ok(LaneStartAttempt {
                     is_complete: true,
                     ..look_of(start)
                 });
@@ -232,7 +237,7 @@ impl RawConsumer {
         if let Some((extent, _)) = &newest
             && !extent.offer.shape.request().pinnable
         {
-            let number = extent.base.number_at(position);
+            let number = extent.base.messages_before(position);
             let number = number.or_else(|| lane::message_number_at(block, position));
             return Ok(look_of(LaneStart { position, number }));
         }
@@ -246,20 +251,20 @@ impl RawConsumer {
                 number: known.or_else(|| lane::message_number_at(block, position)),
             }));
         }
-        self.start_at_end(lane, ended).map(look_of)
+        self.place_after_last_message(lane, ended).map(look_of)
     }
 
     /// Returns the place at which a new reader begins, to receive the last `messages` messages in
-    /// the range of positions `within`: the place of the oldest of them. If the range contains
+    /// the range of positions `positions`: the place of the oldest of them. If the range contains
     /// fewer, this is the first message in the range; if it contains none, the end of the range.
     /// The number is known only if the message is in a slot that can be pinned.
     ///
     /// Searches back through the extents (files of slots) of the lane, from `newest`, up to one
     /// that cannot be opened, or for which `is_owed` returns false.
-    fn history_start(
+    fn find_history_start(
         &self,
         newest: &(Arc<Extent>, RawLane),
-        within: Range<u64>,
+        positions: Range<u64>,
         mut messages: u64,
         is_owed: impl Fn(&Extent) -> bool,
     ) -> LaneStart {
@@ -267,7 +272,7 @@ impl RawConsumer {
         let Range {
             start: floor,
             mut end,
-        } = within;
+        } = positions;
         let mut start = LaneStart {
             position: end,
             number: None,
@@ -306,7 +311,7 @@ impl RawConsumer {
 
     /// Returns the extent (file of slots) that contains `position`, which is `newest` or an earlier
     /// one. Searches backwards from `newest`, up to an extent that cannot be opened.
-    pub(super) fn extent_at(&self, newest: &Arc<Extent>, position: u64) -> Arc<Extent> {
+    pub(super) fn extent_containing(&self, newest: &Arc<Extent>, position: u64) -> Arc<Extent> {
         let mut found = Arc::clone(newest);
         for _ in 0..SEARCHED_EXTENTS_MAX {
             if found.base.position <= position {
@@ -338,14 +343,14 @@ impl RawConsumer {
     }
 
     /// Returns the place after the last message of a pinnable lane: its position, and the sequence
-    /// number of the next message. `ended` is the memory of the lane if the session of its
+    /// number of the next message. `ended_lane` is the memory of the lane if the session of its
     /// publisher has ended; otherwise `None`.
-    pub(super) fn start_at_end(
+    pub(super) fn place_after_last_message(
         &self,
         lane: u32,
-        ended: Option<&RawLane>,
+        ended_lane: Option<&RawLane>,
     ) -> Result<LaneStart, OpenError> {
-        let (number, position) = match ended {
+        let (number, position) = match ended_lane {
             Some(memory) => lane::count_all_messages(memory),
             None => lane::count_messages(self.segment.lane_block(lane, Access::Read)?),
         };
@@ -373,20 +378,22 @@ impl RawConsumer {
             _ => ExtentUse::Read,
         };
         let extent = self.segment.extent(id, usage)?;
-        let raw = self.lane_memory(&extent)?;
+        let raw = self.lane_with_slots_of(&extent)?;
         Ok((extent, raw))
     }
 
     /// Returns the lane of `extent`, with the slots of that extent.
-    pub(super) fn lane_memory(&self, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
+    pub(super) fn lane_with_slots_of(&self, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
         let readers = self.progress.readers();
         self.segment.lane(extent, Access::Read, readers)
     }
 
     /// Returns the control block and the cursors of a lane, without mapping any slots.
-    pub(super) fn lane_control(&self, lane: u32) -> Result<RawLane, OpenError> {
+    pub(super) fn lane_without_slots(&self, lane: u32) -> Result<RawLane, OpenError> {
         let readers = self.progress.readers();
-        let parts = self.segment.lane_control(lane, Access::Read, readers)?;
+        let parts = self
+            .segment
+            .lane_parts_without_slots(lane, Access::Read, readers)?;
         // SAFETY: block and cursors are mapped by the segment; no slot is accessed.
         Ok(unsafe { RawLane::new(parts) })
     }
@@ -396,7 +403,7 @@ impl RawConsumer {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
-        let former = self.former_file_limits();
+        let former = self.former_max_message_bytes_and_slots();
         let longest = lanes()
             .map(|followed| self.max_message_bytes_of(followed))
             .max();
@@ -407,18 +414,18 @@ impl RawConsumer {
             .unwrap_or(1)
             .max(former.1);
         self.in_place =
-            lanes().any(|followed| followed.is_in_place() || followed.has_skips_before());
+            lanes().any(|followed| followed.can_be_borrowed() || followed.has_skipped_positions());
         let fences = offers().all(|offer| offer.wake_barrier == WakeBarrier::Fence);
         if let Some(place) = &self.place {
             place.set_publishers_use_fences(fences && !self.lanes.is_empty());
         }
-        self.count_pinnable_lanes(|followed| followed.has_ended);
+        self.update_pinnable_slot_count(|followed| followed.has_ended);
     }
 
     /// Returns the length of the longest message that a publisher of a former file can send, and
     /// the largest number of slots of a lane there.
-    fn former_file_limits(&self) -> (usize, u64) {
-        let former = self.former().iter();
+    fn former_max_message_bytes_and_slots(&self) -> (usize, u64) {
+        let former = self.former_file_readers().iter();
         former.fold((0, 1), |(longest, lap), former| {
             (longest.max(former.longest), lap.max(former.lap))
         })
@@ -429,6 +436,6 @@ impl RawConsumer {
     #[must_use]
     pub fn offer_in(&self, lane: u32) -> Option<Offer> {
         let newest = self.newest_extent(lane).ok()??;
-        self.segment.offer_of(newest)
+        self.segment.offer_of_extent(newest)
     }
 }

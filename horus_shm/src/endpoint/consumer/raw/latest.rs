@@ -29,7 +29,7 @@ impl RawConsumer {
                 bytes,
             })
         };
-        self.wake_publishers_that_sleep();
+        self.wake_sleeping_publishers();
         found
     }
 
@@ -45,29 +45,29 @@ impl RawConsumer {
         read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         if self.is_unusable() {
-            if !self.is_draining() || self.segment.check_health().is_err() {
+            if !self.is_reading_former_files() || self.segment.fault_epoch_if_usable().is_err() {
                 return None;
             }
-            return self.latest_while_draining(bytes, read);
+            return self.read_latest_from_all_files(bytes, read);
         }
-        self.latest_in_current_file(read)
+        self.read_latest_in_current_file(read)
     }
 
     /// Returns the newest message of this reader's current file. Otherwise the same as
     /// [`Self::latest_among`].
     #[inline(always)]
-    pub(super) fn latest_in_current_file<M>(
+    pub(super) fn read_latest_in_current_file<M>(
         &mut self,
         read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         self.look_for_lanes();
-        self.latest_of_known_lanes(read)
+        self.read_latest_of_known_lanes(read)
     }
 
     /// Returns the newest message of the lanes that this reader has found so far. Otherwise the
-    /// same as [`Self::latest_in_current_file`].
+    /// same as [`Self::read_latest_in_current_file`].
     #[inline(always)]
-    pub(super) fn latest_of_known_lanes<M>(
+    pub(super) fn read_latest_of_known_lanes<M>(
         &mut self,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
@@ -81,12 +81,12 @@ impl RawConsumer {
                 continue;
             };
             if of_best.is_some_and(|(_, _, best)| best > key) {
-                self.count_as_skipped(lane);
+                self.count_last_read_as_skipped(lane);
                 continue;
             }
             best = Some(message);
             if let Some((passed, ..)) = of_best.replace((lane, arrival, key)) {
-                self.count_as_skipped(passed);
+                self.count_last_read_as_skipped(passed);
             }
         }
         let Some((lane, arrival, _)) = of_best else {
@@ -95,12 +95,12 @@ impl RawConsumer {
             return None;
         };
         self.count_received_message(lane, arrival);
-        best.filter(|_| self.confirm_message() == PollOutcome::Message)
+        best.filter(|_| self.confirm_copied_message() == PollOutcome::Message)
     }
 
     /// Counts as skipped the message that [`Self::copy_latest_of`] has just read from the lane at
     /// index `lane`, because a newer message is delivered instead.
-    fn count_as_skipped(&mut self, lane: usize) {
+    fn count_last_read_as_skipped(&mut self, lane: usize) {
         self.lanes[lane].reader.count_read_as_skipped();
     }
 }

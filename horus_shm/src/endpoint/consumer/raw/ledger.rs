@@ -4,7 +4,7 @@
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
 use crate::file::header::{ExtentBoundary, ExtentId};
-use crate::file::segment::{Blocks as _, ReadProgress};
+use crate::file::segment::{ReadProgress, TopicBlocks as _};
 use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
 use crate::protocol::lane::{self, LaneReader, UnreadCounts};
@@ -56,7 +56,7 @@ impl ReadStats {
     /// Returns this ledger as the final one of a topic file that the reader leaves: messages that
     /// were still waiting in the file count as lost.
     #[must_use]
-    pub(super) const fn final_ledger(mut self) -> Self {
+    pub(super) const fn with_waiting_as_lost(mut self) -> Self {
         self.lost = self.lost.wrapping_add(self.waiting);
         self.waiting = 0;
         self.unmapped = 0;
@@ -68,11 +68,16 @@ impl RawConsumer {
     /// Records the latency of the message just read from a lane, if it is one of those that are
     /// sampled. `position` is the position after the message.
     #[inline(always)]
-    pub(super) fn record_latency(&self, lane: usize, position: u64) {
+    pub(super) fn record_latency_if_sampled(&self, lane: usize, position: u64) {
         let pos = position - 1;
         if telemetry::is_sampled(pos) {
             let block = self.lanes[lane].reader.memory().block();
-            telemetry::record_latency_of_message(block, pos, monotonic_time, self.progress.block());
+            telemetry::record_latency_of_message(
+                block,
+                pos,
+                monotonic_time,
+                self.progress.reader_block(),
+            );
             self.publish_counters();
         }
     }
@@ -95,7 +100,7 @@ impl RawConsumer {
             });
         let positions = positions.fold(0, u64::wrapping_add);
         // Relaxed, here and below: counters.
-        let block = self.progress.block();
+        let block = self.progress.reader_block();
         block.passed.set(positions.wrapping_sub(self.received));
         block.lost.set(sum(LaneReader::lost));
         block.skipped.set(sum(LaneReader::skipped));
@@ -111,7 +116,7 @@ impl RawConsumer {
             return;
         }
         // Relaxed: a counter, which only this reader writes.
-        let malformed = &self.progress.block().malformed;
+        let malformed = &self.progress.reader_block().malformed;
         malformed.set(malformed.get().wrapping_add(1));
     }
 
@@ -122,7 +127,7 @@ impl RawConsumer {
         self.publish_counters();
         let mut stats = ReadStats {
             received: self.received,
-            unmapped: self.unmapped_lanes(),
+            unmapped: self.unmapped_lane_count(),
             ..ReadStats::default()
         };
         // WHY wrapping: a damaged head makes wrong numbers, which must not cause a panic.
@@ -134,7 +139,7 @@ impl RawConsumer {
             let followed = self.lanes.iter().find(|followed| followed.lane == lane);
             let reader = followed.map(|followed| &followed.reader);
             let unread = self.unread_counts_in(lane, followed);
-            add(&mut stats.sent, self.passed_messages(lane, reader));
+            add(&mut stats.sent, self.passed_message_count(lane, reader));
             add(&mut stats.sent, unread.waiting);
             add(&mut stats.sent, unread.lost);
             add(&mut stats.waiting, unread.waiting);
@@ -143,11 +148,11 @@ impl RawConsumer {
             add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
             add(&mut stats.busy, reader.map_or(0, LaneReader::busy_calls));
         }
-        self.plus_former_files(stats)
+        self.with_former_files_added(stats)
     }
 
     /// Returns `stats` plus the counters of all former files.
-    fn plus_former_files(&self, stats: ReadStats) -> ReadStats {
+    fn with_former_files_added(&self, stats: ReadStats) -> ReadStats {
         let Some(past) = &self.past else {
             return stats;
         };
@@ -156,14 +161,14 @@ impl RawConsumer {
     }
 
     /// Returns the number of messages of a lane that this reader can still receive.
-    pub(super) fn waiting_messages_in(&self, lane: u32) -> u64 {
+    pub(super) fn waiting_message_count_in(&self, lane: u32) -> u64 {
         let followed = self.lanes.iter().find(|followed| followed.lane == lane);
         self.unread_counts_in(lane, followed).waiting
     }
 
     /// Returns the number of messages of a lane that this reader has passed: that is, received,
     /// skipped or lost.
-    fn passed_messages(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
+    fn passed_message_count(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
         let first = self.starts[lane as usize].position;
         match reader {
             None => 0,
@@ -176,14 +181,15 @@ impl RawConsumer {
 
     /// Returns the boundary at which the extent (file of slots) that this reader reads in a lane
     /// ends, if the lane has later extents, but the next one is gone; otherwise `None`.
-    fn end_before_gone_extent(&self, followed: &FollowedLane) -> Option<ExtentBoundary> {
+    fn extent_end_if_next_is_gone(&self, followed: &FollowedLane) -> Option<ExtentBoundary> {
         let FollowedLane { reader, extent, .. } = followed;
         let next = ExtentId {
             generation: extent.id.generation + 1,
             ..extent.id
         };
         // WHY also if its file is there: it may be readable later.
-        if self.segment.end_of_extent(extent.id).is_some() || self.segment.is_reachable(next) {
+        if self.segment.end_of_extent(extent.id).is_some() || self.segment.is_extent_reachable(next)
+        {
             return None;
         }
         let has_numbers = extent.offer.shape.request().pinnable;
@@ -191,7 +197,7 @@ impl RawConsumer {
         let (position, mut number) = lane::published_end(reader.memory(), number);
         if !has_numbers {
             // WHY: earlier publishers may have skipped slots.
-            number = extent.base.number_at(position).unwrap_or(position);
+            number = extent.base.messages_before(position).unwrap_or(position);
         }
         Some(ExtentBoundary {
             position,
@@ -211,7 +217,7 @@ impl RawConsumer {
         // messages of the lane in another file.
         let start = match followed {
             Some(_) => Some(self.starts[lane as usize]),
-            None => self.start_in(lane).ok().flatten(),
+            None => self.start_in_unread_lane(lane).ok().flatten(),
         };
         let Some(LaneStart { position, number }) = start else {
             return UnreadCounts::default();
@@ -244,7 +250,7 @@ impl RawConsumer {
             number,
             match_settings: self.match_settings(),
             followed: Some(followed.map_or(0, |followed| followed.extent.id.generation)),
-            own_end: followed.and_then(|followed| self.end_before_gone_extent(followed)),
+            own_end: followed.and_then(|followed| self.extent_end_if_next_is_gone(followed)),
         };
         self.segment.unread_counts_in(lane, reader)
     }

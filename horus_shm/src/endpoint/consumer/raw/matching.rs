@@ -9,7 +9,7 @@ use crate::file::error::RecvError;
 use crate::file::extent::Extent;
 use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::match_settings::{MatchSettings, Mismatch};
-use crate::file::segment::Blocks as _;
+use crate::file::segment::TopicBlocks as _;
 use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, LatchedHistory, NO_SESSION};
@@ -44,9 +44,11 @@ fn has_latched_messages(block: &LaneBlock<AtomicU64>) -> bool {
 impl RawConsumer {
     /// Returns the reason why this reader must not read an extent (file of slots), such as a
     /// different type; `None` if it may read the extent.
-    fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
-        let is_sized = self.segment.request().type_info.sized;
-        extent.offer.mismatch_with(&self.match_settings(), is_sized)
+    fn mismatch_with_extent(&self, extent: &Extent) -> Option<Mismatch> {
+        let is_variable_length = self.segment.request().type_info.sized;
+        extent
+            .offer
+            .mismatch_with(&self.match_settings(), is_variable_length)
     }
 
     /// Returns the settings that decide which publishers this reader matches: its type and
@@ -64,18 +66,18 @@ impl RawConsumer {
 
     /// Returns true if the publisher of an extent (file of slots) matches this reader, so that the
     /// reader may read the extent.
-    pub(super) fn matches(&self, extent: &Extent) -> bool {
-        self.mismatch(extent).is_none()
+    pub(super) fn matches_extent(&self, extent: &Extent) -> bool {
+        self.mismatch_with_extent(extent).is_none()
     }
 
     /// Records whether this reader may read `extent`, the newest extent (file of slots) of its
     /// lane; returns true if it may. If it may not, it gets no messages from the boundary `base`
     /// on.
-    pub(super) fn record_match(&mut self, extent: &Extent, base: ExtentBoundary) -> bool {
-        let mismatch = self.mismatch(extent);
+    pub(super) fn check_and_record_match(&mut self, extent: &Extent, base: ExtentBoundary) -> bool {
+        let mismatch = self.mismatch_with_extent(extent);
         let id = extent.id;
         let reported = self
-            .unmatched_in(id.lane)
+            .unmatched_lane(id.lane)
             .map_or(0, |former| former.reported);
         self.unmatched
             .retain(|unmatched| unmatched.id.lane != id.lane);
@@ -170,7 +172,7 @@ impl RawConsumer {
 
     /// Returns the newest extent of the lane with index `lane` if the last check found that its
     /// publisher does not match; otherwise `None`.
-    pub(super) fn unmatched_in(&self, lane: u32) -> Option<&UnmatchedLane> {
+    pub(super) fn unmatched_lane(&self, lane: u32) -> Option<&UnmatchedLane> {
         self.unmatched
             .iter()
             .find(|unmatched| unmatched.id.lane == lane)
@@ -178,16 +180,16 @@ impl RawConsumer {
 
     /// Returns true if an earlier check found that the publisher of extent `id` does not match this
     /// reader.
-    pub(super) fn is_unmatched(&self, id: ExtentId) -> bool {
+    pub(super) fn is_extent_unmatched(&self, id: ExtentId) -> bool {
         self.unmatched.iter().any(|unmatched| unmatched.id == id)
     }
 
     /// Returns an error if this reader's file has live publishers, but none that matches the
     /// reader, and no former file has one that does. WHY not also for publishers in former files
     /// that do not match: the reader leaves a file that has no others.
-    pub(super) fn check_match(&self) -> Result<(), RecvError> {
+    pub(super) fn check_any_publisher_matches(&self) -> Result<(), RecvError> {
         let unmatched = self.unmatched.iter();
-        let unmatched = unmatched.filter(|unmatched| self.has_live_owner(unmatched.id.lane));
+        let unmatched = unmatched.filter(|unmatched| self.is_lane_owner_alive(unmatched.id.lane));
         // WHY the least: the reason must not depend on the order of the lanes.
         let rank = |unmatched: &&UnmatchedLane| {
             let is_of_type = unmatched.cause == Mismatch::Reliability;
@@ -196,7 +198,10 @@ impl RawConsumer {
         let Some(unmatched) = unmatched.min_by_key(rank) else {
             return Ok(());
         };
-        if self.files().any(Self::has_live_match) {
+        if self
+            .readers_of_all_files()
+            .any(Self::has_live_matching_publisher)
+        {
             return Ok(());
         }
         Err(RecvError::Incompatible {
@@ -208,7 +213,7 @@ impl RawConsumer {
     }
 
     /// Returns true if the publisher that owns a lane of this reader's file is alive.
-    fn has_live_owner(&self, lane: u32) -> bool {
+    fn is_lane_owner_alive(&self, lane: u32) -> bool {
         let block = self.segment.lane_block(lane, Access::Read);
         // Relaxed: for people.
         block.is_ok_and(|block| {
@@ -218,16 +223,17 @@ impl RawConsumer {
     }
 
     /// Returns true if a lane of this reader's file has a live publisher that matches.
-    fn has_live_match(&self) -> bool {
+    fn has_live_matching_publisher(&self) -> bool {
         let is_matched = |followed: &FollowedLane| {
-            self.has_live_owner(followed.lane) && self.unmatched_in(followed.lane).is_none()
+            self.is_lane_owner_alive(followed.lane) && self.unmatched_lane(followed.lane).is_none()
         };
         self.lanes.iter().any(is_matched)
     }
 
-    /// Stores the result of [`Self::check_match`], so that watches on this reader can report it.
-    pub(super) fn store_mismatch(&self) {
-        let cause = match self.check_match() {
+    /// Stores the result of [`Self::check_any_publisher_matches`], so that watches on this reader
+    /// can report it.
+    pub(super) fn store_mismatch_for_watches(&self) {
+        let cause = match self.check_any_publisher_matches() {
             Err(RecvError::Incompatible { cause, .. }) => Some(cause),
             _ => None,
         };

@@ -1,6 +1,6 @@
 //! Polls the lanes of a reader: in which order, and with which pauses between polls.
 
-use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer};
+use super::{FollowedLane, MessageInfo, NO_LANE_INDEX, RawConsumer};
 use crate::protocol::lane::PollOutcome;
 use crate::protocol::tuning::{Pauses, Tuning};
 
@@ -11,7 +11,7 @@ use crate::protocol::tuning::{Pauses, Tuning};
 /// keep the messages of others waiting. With this number, a waiting message is overtaken by at most
 /// half as many messages as there are lanes. WHY not all other lanes are polled first: with 64
 /// lanes of which one is active, that would cost 64 polls for each message.
-const LANES_BEFORE_LAST: usize = 2;
+const LANES_POLLED_BEFORE_LAST_LANE: usize = 2;
 
 /// Number of PAUSE instructions after a burst of messages. Together they take some 0.1 µs (Zen 5 of
 /// AMD) to 0.5 µs (Intel since Skylake).
@@ -31,7 +31,7 @@ impl RawConsumer {
     /// or two: 1.25 [1.24, 1.26]. Two or three: 1.8. With two lanes, the polls are further apart
     /// anyway: one pause 1.1 to 1.25, one or two 1.7.
     #[inline(always)]
-    pub(super) fn spin_back_off(&mut self) {
+    pub(super) fn back_off_after_empty_poll(&mut self) {
         let lanes = self.lanes.len();
         self.lanes
             .iter()
@@ -70,7 +70,7 @@ impl RawConsumer {
             return unsafe { self.poll_in_place(dst, bytes) };
         }
         let mut nothing = PollOutcome::Empty;
-        let mut lane = self.next_lane();
+        let mut lane = self.take_next_lane_in_turn();
         let mut polls = 0;
         loop {
             let Some(FollowedLane { reader, .. }) = self.lanes.get_mut(lane) else {
@@ -87,10 +87,10 @@ impl RawConsumer {
                 PollOutcome::Busy => nothing = polled,
                 PollOutcome::Empty => {}
             }
-            self.wake_publishers_that_sleep();
+            self.wake_sleeping_publishers();
             polls += 1;
             // WHY at the end: a message in the first lane then costs no more than with one lane.
-            lane = match self.lane_to_poll_after(polls) {
+            lane = match self.next_lane_to_poll(polls) {
                 Some(lane) => lane,
                 None => return nothing,
             };
@@ -116,32 +116,32 @@ impl RawConsumer {
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         let polled = unsafe { self.poll(dst, bytes) };
         if polled == PollOutcome::Message {
-            return self.confirm_message();
+            return self.confirm_copied_message();
         }
         self.received_at_empty_poll = self.received;
         self.publish_counters();
         polled
     }
 
-    /// Returns the index in `lanes` of the lane that a receive call polls after `polls` polls;
+    /// Returns the index in `lanes` of the lane that a receive call polls after `polls_done` polls;
     /// `None` if it has polled each lane. If there are more than a few lanes, the lane of the last
     /// message is polled twice.
     #[inline(always)]
-    pub(super) fn lane_to_poll_after(&mut self, polls: usize) -> Option<usize> {
+    pub(super) fn next_lane_to_poll(&mut self, polls_done: usize) -> Option<usize> {
         let lanes = self.lanes.len();
-        if polls >= lanes + usize::from(lanes > LANES_BEFORE_LAST) {
+        if polls_done >= lanes + usize::from(lanes > LANES_POLLED_BEFORE_LAST_LANE) {
             return None;
         }
-        if polls == LANES_BEFORE_LAST && self.last_lane != NO_LANE {
+        if polls_done == LANES_POLLED_BEFORE_LAST_LANE && self.last_lane != NO_LANE_INDEX {
             return Some(self.last_lane);
         }
-        Some(self.next_lane())
+        Some(self.take_next_lane_in_turn())
     }
 
     /// Returns the index in `lanes` of the lane whose turn it is, and gives the turn to the lane
     /// after it. Returns 0 if there is no lane.
     #[inline(always)]
-    pub(super) fn next_lane(&mut self) -> usize {
+    pub(super) fn take_next_lane_in_turn(&mut self) -> usize {
         let lane = self.next;
         let lanes = self.lanes.len();
         // WHY the test: most topics have one publisher, and this runs for each message.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
 use crate::file::error::OpenError;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::os::region::Access;
 use crate::protocol::lane;
 use crate::protocol::sync::Word as _;
@@ -37,7 +37,7 @@ pub(super) struct SessionProgress {
 /// The lanes of a former file that were found there after the reader had moved on. They are read
 /// after the earlier messages of their publishers in other files.
 #[derive(Debug, Default)]
-pub(super) struct LateLanes {
+pub(super) struct LanesFoundAfterMove {
     /// A bit mask of these lanes.
     found: u64,
     /// The lanes in `found` that were known when `sessions` was found.
@@ -49,7 +49,7 @@ pub(super) struct LateLanes {
 impl SessionProgress {
     /// Returns the progress of a reader that has read the whole lane, in the messages of the
     /// publisher session `id`, which has the lane, or had it before.
-    fn in_lane(segment: &Segment, lane: u32, id: u64) -> Option<Self> {
+    fn after_whole_lane(segment: &Segment, lane: u32, id: u64) -> Option<Self> {
         let block = segment.lane_block(lane, Access::Read).ok()?;
         let record = segment.lane_record(lane, Access::Read).ok()?;
         Some(Self {
@@ -57,7 +57,7 @@ impl SessionProgress {
             lane: Some(lane),
             first: segment.lane_beginning(lane).map(|begun| begun.position),
             number: lane::count_messages(block).0,
-            // Relaxed: as the session id in `lane_sessions`.
+            // Relaxed: as the session id in `lane_sessions_read_to_end`.
             has_left: record.moved_session_id.get() == id,
             is_begun: true,
             has_unread: false,
@@ -67,7 +67,7 @@ impl SessionProgress {
 
     /// Returns the progress of a reader in the messages of the publisher session `id`, up to but
     /// not including message `number`, in a file that it does not read.
-    pub(super) const fn elsewhere(id: u64, number: u64, is_ignored: bool) -> Self {
+    pub(super) const fn in_unread_file(id: u64, number: u64, is_ignored: bool) -> Self {
         Self {
             id,
             lane: None,
@@ -87,7 +87,7 @@ impl SessionProgress {
     /// the same numbers. Each lane would then count as the earlier one, the reader would take these
     /// messages from neither, and they would be lost. If the publisher has left both such lanes,
     /// they have the same messages for ever, and the one that the reader has begun is enough.
-    fn is_before(&self, later: &Self) -> bool {
+    fn is_of_earlier_lane_than(&self, later: &Self) -> bool {
         let Some(first) = self.first else {
             // WHY also the same number: a reader leaves a file when it has read it to the end.
             return self.lane.is_none() && self.number <= later.number;
@@ -104,19 +104,19 @@ impl SessionProgress {
 }
 
 /// Returns the publisher session of each lane of a file, with the progress of a reader that has
-/// read the whole lane. Bit i of `ignored` is set if that reader ignores lane i.
-pub(super) fn lane_sessions(
+/// read the whole lane. Bit i of `ignored_lane_mask` is set if that reader ignores lane i.
+pub(super) fn lane_sessions_read_to_end(
     segment: &Segment,
-    ignored: u64,
+    ignored_lane_mask: u64,
 ) -> impl Iterator<Item = SessionProgress> {
     (0..segment.shape().lane_limit()).filter_map(move |lane| {
         let block = segment.lane_block(lane, Access::Read).ok()?;
         // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
         // and the head, before it claimed that lane.
         let id = block.session_id.get();
-        let found = SessionProgress::in_lane(segment, lane, id).filter(|_| id != 0)?;
+        let found = SessionProgress::after_whole_lane(segment, lane, id).filter(|_| id != 0)?;
         Some(SessionProgress {
-            is_ignored: ignored & 1 << lane != 0,
+            is_ignored: ignored_lane_mask & 1 << lane != 0,
             ..found
         })
     })
@@ -124,8 +124,8 @@ pub(super) fn lane_sessions(
 
 impl RawConsumer {
     /// Returns the publisher sessions in the lanes of this reader's file.
-    pub(super) fn own_sessions(&self) -> impl Iterator<Item = SessionProgress> {
-        lane_sessions(&self.segment, self.ignored).map(|found| {
+    pub(super) fn sessions_in_own_file(&self) -> impl Iterator<Item = SessionProgress> {
+        lane_sessions_read_to_end(&self.segment, self.ignored).map(|found| {
             let is_of = |followed: &FollowedLane| Some(followed.lane) == found.lane;
             SessionProgress {
                 is_begun: self.lanes.iter().any(is_of),
@@ -137,34 +137,36 @@ impl RawConsumer {
     /// Returns how far this reader has read the messages of a publisher session in lanes to which
     /// the publisher came before it came to `lane`: in other files, or in the same one. `None` if
     /// it did not read them there.
-    fn session_progress(&self, session_id: u64, lane: u32) -> Option<SessionProgress> {
-        let here = SessionProgress::in_lane(&self.segment, lane, session_id)?;
+    fn progress_before_lane(&self, session_id: u64, lane: u32) -> Option<SessionProgress> {
+        let here = SessionProgress::after_whole_lane(&self.segment, lane, session_id)?;
         let past = self.past.as_deref().filter(|_| session_id != 0);
         let former = past.map_or(&[][..], |past| &past.former).iter();
-        let former = former.flat_map(|former| former.own_sessions().collect::<Vec<_>>());
+        let former = former.flat_map(|former| former.sessions_in_own_file().collect::<Vec<_>>());
         let looked_at = past.map_or(&[][..], |past| &past.late.sessions);
         // WHY both: what the reader of the current file found there may be out of date. It says
         // more about which lanes are begun.
         let is_begun = looked_at.is_empty();
         let others = past.into_iter().flat_map(|past| &past.others);
         let others = others.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
-        let others =
-            others.flat_map(|(file, ignored)| lane_sessions(&file, ignored).collect::<Vec<_>>());
+        let others = others.flat_map(|(file, ignored)| {
+            lane_sessions_read_to_end(&file, ignored).collect::<Vec<_>>()
+        });
         let others = others.map(move |found| SessionProgress { is_begun, ..found });
         let ended = past.into_iter().flat_map(|past| &past.sessions).copied();
         let elsewhere = former
             .chain(others)
             .chain(looked_at.iter().copied())
             .chain(ended);
-        let elsewhere = elsewhere.filter(|found| found.id == session_id && found.is_before(&here));
-        let in_file = self.progress_in_file(session_id, lane);
+        let elsewhere = elsewhere
+            .filter(|found| found.id == session_id && found.is_of_earlier_lane_than(&here));
+        let in_file = self.progress_in_other_lanes(session_id, lane);
         let in_file = in_file.filter(|found| found.number <= here.number);
         elsewhere.chain(in_file).max_by_key(|found| found.number)
     }
 
     /// Returns how far this reader has read the messages of a publisher session in the other lanes
     /// of its file from which the publisher moved to another file, before it came back to `lane`.
-    fn progress_in_file(
+    fn progress_in_other_lanes(
         &self,
         session_id: u64,
         lane: u32,
@@ -176,13 +178,13 @@ impl RawConsumer {
             let at = found.lane.filter(|&found| found != lane);
             found.id == session_id && at.is_some_and(|at| place(at) < place(lane))
         };
-        let sessions = lane_sessions(&self.segment, self.ignored);
+        let sessions = lane_sessions_read_to_end(&self.segment, self.ignored);
         sessions.filter(move |found| session_id != 0 && came_before(found))
     }
 
     /// Returns the place at which this reader begins in a lane that it does not read yet; `None` if
     /// it ignores the lane's publisher.
-    pub(super) fn start_in(&self, lane: u32) -> Result<Option<LaneStart>, OpenError> {
+    pub(super) fn start_in_unread_lane(&self, lane: u32) -> Result<Option<LaneStart>, OpenError> {
         let joined = self.starts[lane as usize];
         let block = self.segment.lane_block(lane, Access::Read)?;
         // Relaxed, both: the load of the changes ordered them.
@@ -190,17 +192,17 @@ impl RawConsumer {
             return Ok(Some(joined));
         }
         let begun = self.segment.lane_beginning(lane);
-        let reached = if self.observes_one_lane() {
+        let reached = if self.is_observer_of_one_lane() {
             None
         } else {
-            let reached = self.session_progress(block.session_id.get(), lane);
+            let reached = self.progress_before_lane(block.session_id.get(), lane);
             if reached.is_some_and(|reached| reached.is_ignored) {
                 return Ok(None);
             }
             // WHY also the publisher that began the lane: it may have moved here, and be dead, and
             // another one have the lane. It had sent its history once more before the lane was
             // shown.
-            reached.or_else(|| self.session_progress(begun?.session_id, lane))
+            reached.or_else(|| self.progress_before_lane(begun?.session_id, lane))
         };
         let first = reached.map(|reached| reached.number);
         let first = first.or(begun.map(|begun| begun.position));
@@ -214,11 +216,11 @@ impl RawConsumer {
     /// Finds the place in a new lane at which this reader begins to read. Returns false if the
     /// reader must not read it now: it ignores the lane if it ignored its session in a former file,
     /// and first reads what the publisher sent before.
-    pub(super) fn find_start_in(&mut self, lane: u32) -> Result<bool, OpenError> {
-        let Some(start) = self.start_in(lane)? else {
+    pub(super) fn try_set_start_in_new_lane(&mut self, lane: u32) -> Result<bool, OpenError> {
+        let Some(start) = self.start_in_unread_lane(lane)? else {
             self.ignore(lane);
             // WHY: the readers of other files read this reader's ignored lanes there.
-            self.store_other_files();
+            self.store_other_files_in_former_readers();
             return Ok(false);
         };
         if self.must_wait_for_earlier_lane(lane) {
@@ -228,10 +230,10 @@ impl RawConsumer {
         if let Some(past) = &mut self.past
             && past.late.found & 1 << lane != 0
         {
-            past.late = LateLanes::default();
+            past.late = LanesFoundAfterMove::default();
         }
         if start.position != self.starts[lane as usize].position {
-            self.begin_at(lane, start);
+            self.begin_lane_at(lane, start);
             self.publish_counters();
         }
         Ok(true)
@@ -245,19 +247,21 @@ impl RawConsumer {
     /// process has noticed that. If it has lost the name once more by then, or the publisher has
     /// moved on, the reader first reads what the publisher sent elsewhere before.
     fn must_wait_for_earlier_lane(&mut self, lane: u32) -> bool {
-        if self.observes_one_lane() {
+        if self.is_observer_of_one_lane() {
             return false;
         }
         let block = self.segment.lane_block(lane, Access::Read);
-        // Relaxed: as in `start_in`.
+        // Relaxed: as in `start_in_unread_lane`.
         let session_id = block.map_or(0, |block| block.session_id.get());
         let begun = self.segment.lane_beginning(lane);
-        // WHY also the publisher that began the lane: as in `start_in`.
+        // WHY also the publisher that began the lane: as in `start_in_unread_lane`.
         let ids = [session_id, begun.map_or(0, |begun| begun.session_id)];
-        let before = ids.iter().flat_map(|&id| self.progress_in_file(id, lane));
+        let before = ids
+            .iter()
+            .flat_map(|&id| self.progress_in_other_lanes(id, lane));
         let before = before.filter(|before| !before.is_ignored);
         let before: Vec<_> = before.filter_map(|before| before.lane).collect();
-        let has_moved = self.progress.has_moved();
+        let has_moved = self.progress.has_moved_to_other_file();
         // WHY only then: all lanes that were here when this reader moved are known since then.
         let came_later = has_moved && begun.is_some_and(|begun| begun.position > 0);
         if !came_later && before.is_empty() {
@@ -265,69 +269,72 @@ impl RawConsumer {
         }
         if before
             .iter()
-            .any(|&lane| self.waiting_messages_in(lane) > 0)
+            .any(|&lane| self.waiting_message_count_in(lane) > 0)
         {
             return true;
         }
-        if has_moved && !self.has_been_left(lane) && !self.segment.is_name_lost_now() {
+        if has_moved
+            && !self.has_first_or_last_publisher_moved(lane)
+            && !self.segment.is_name_lost_now()
+        {
             // WHY: until then the message in the lane keeps waking those who wait for the reader.
             self.segment.notice_return_of_name();
             return true;
         }
-        has_moved && self.has_unread_elsewhere(lane, ids)
+        has_moved && self.has_unread_in_other_files(lane, ids)
     }
 
     /// Returns true if a publisher of a lane has moved on to another file, so that its later
     /// messages are in other lanes. The publisher that began the lane, and the last one, count.
-    fn has_been_left(&self, lane: u32) -> bool {
+    fn has_first_or_last_publisher_moved(&self, lane: u32) -> bool {
         let block = self.segment.lane_block(lane, Access::Read);
         let record = self.segment.lane_record(lane, Access::Read);
         let (Ok(block), Ok(record)) = (block, record) else {
             return false;
         };
         let begun = self.segment.lane_beginning(lane);
-        // Relaxed, both: as in `SessionProgress::in_lane`.
+        // Relaxed, both: as in `SessionProgress::after_whole_lane`.
         let left_by = record.moved_session_id.get();
         let is_of = |id| id != 0 && id == left_by;
         is_of(block.session_id.get()) || begun.is_some_and(|begun| is_of(begun.session_id))
     }
 
     /// Returns true if any publisher of a lane has ever moved on to another file, or if that cannot
-    /// be determined. Unlike [`Self::has_been_left`], takes all publishers of the lane into
-    /// account, not only the first and the last one.
-    pub(super) fn was_ever_left(&self, lane: u32) -> bool {
+    /// be determined. Unlike [`Self::has_first_or_last_publisher_moved`], takes all publishers of
+    /// the lane into account, not only the first and the last one.
+    pub(super) fn has_any_publisher_moved(&self, lane: u32) -> bool {
         let record = self.segment.lane_record(lane, Access::Read);
-        // Relaxed: as in `SessionProgress::in_lane`.
+        // Relaxed: as in `SessionProgress::after_whole_lane`.
         record.map_or(true, |record| record.moved_session_id.get() != 0)
     }
 
     /// Returns true if messages wait in a lane that this reader has not begun to read, and from
     /// which a publisher has moved on. Its next messages are in other files.
-    pub(super) fn has_unread_lane_that_was_left(&self) -> bool {
+    pub(super) fn has_unread_lane_of_moved_publisher(&self) -> bool {
         let is_read = |lane| self.lanes.iter().any(|followed| followed.lane == lane);
         let mut lanes = (0..self.starts.len() as u32).filter(|lane| {
             let is_ignored = self.ignored & 1 << lane != 0;
-            !is_ignored && !is_read(*lane) && self.has_been_left(*lane)
+            !is_ignored && !is_read(*lane) && self.has_first_or_last_publisher_moved(*lane)
         });
-        lanes.any(|lane| self.waiting_messages_in(lane) > 0)
+        lanes.any(|lane| self.waiting_message_count_in(lane) > 0)
     }
 
     /// Returns true if messages that the publisher of a lane of this former file sent before it
-    /// came to this lane may wait in other files. `ids` are the sessions of the lane.
+    /// came to this lane may wait in other files. `session_ids` are the sessions of the lane.
     ///
     /// WHY true until the reader of the current file has searched once more: its earlier searches
     /// did not know of this lane, so their result may be incomplete.
-    fn has_unread_elsewhere(&mut self, lane: u32, ids: [u64; 2]) -> bool {
+    fn has_unread_in_other_files(&mut self, lane: u32, session_ids: [u64; 2]) -> bool {
         let past = self.past.get_or_insert_default();
         past.late.found |= 1 << lane;
         if past.late.looked_for & 1 << lane == 0 {
             return true;
         }
-        let here = ids.map(|id| SessionProgress::in_lane(&self.segment, lane, id));
+        let here = session_ids.map(|id| SessionProgress::after_whole_lane(&self.segment, lane, id));
         let mut here = here.into_iter().flatten().filter(|here| here.id != 0);
         here.any(|here| {
             let mut unread = past.late.sessions.iter().filter(|found| found.has_unread);
-            unread.any(|unread| unread.id == here.id && unread.is_before(&here))
+            unread.any(|unread| unread.id == here.id && unread.is_of_earlier_lane_than(&here))
         })
     }
 
@@ -337,22 +344,28 @@ impl RawConsumer {
     pub(super) fn has_earlier_unmapped_messages(&self, lane: usize) -> bool {
         let session = |segment: &Segment, lane| {
             let block = segment.lane_block(lane, Access::Read);
-            // Relaxed: as in `lane_sessions`.
+            // Relaxed: as in `lane_sessions_read_to_end`.
             block.map_or(0, |block| block.session_id.get())
         };
-        let mut former = self.former().iter().skip_while(|file| !file.lacks_memory());
+        let mut former = self
+            .former_file_readers()
+            .iter()
+            .skip_while(|file| !file.lacks_memory_for_lane());
         former.any(|former| {
             let id = session(&self.segment, self.lanes[lane].lane);
             let is_of = |lane| id != 0 && session(&former.segment, lane) == id;
             (0..former.starts.len() as u32)
-                .any(|lane| is_of(lane) && former.waiting_messages_in(lane) > 0)
+                .any(|lane| is_of(lane) && former.waiting_message_count_in(lane) > 0)
         })
     }
 
     /// Returns true if a lane of a former file waits for messages in other files, and was found
     /// after [`Self::store_unread_sessions`] had looked for those.
-    pub(super) fn has_new_late_lanes(&self) -> bool {
-        let late = self.former().iter().filter_map(|file| file.past.as_ref());
+    pub(super) fn has_new_lanes_found_after_move(&self) -> bool {
+        let late = self
+            .former_file_readers()
+            .iter()
+            .filter_map(|file| file.past.as_ref());
         let mut late = late.map(|past| &past.late);
         late.any(|late| late.found & !late.looked_for != 0)
     }
@@ -362,12 +375,14 @@ impl RawConsumer {
     /// publisher in other files have been read.
     pub(super) fn store_unread_sessions(&mut self) {
         let has_late = |file: &Self| file.past.as_ref().is_some_and(|past| past.late.found != 0);
-        if !self.former().iter().any(has_late) {
+        if !self.former_file_readers().iter().any(has_late) {
             return;
         }
         let sessions = |file: &Self| {
-            let found = file.own_sessions().map(|found| {
-                let waiting = found.lane.map_or(0, |lane| file.waiting_messages_in(lane));
+            let found = file.sessions_in_own_file().map(|found| {
+                let waiting = found
+                    .lane
+                    .map_or(0, |lane| file.waiting_message_count_in(lane));
                 SessionProgress {
                     has_unread: waiting > 0 && !found.is_ignored,
                     ..found
@@ -375,7 +390,7 @@ impl RawConsumer {
             });
             found.collect::<Vec<_>>()
         };
-        let sessions: Vec<_> = self.files().map(sessions).collect();
+        let sessions: Vec<_> = self.readers_of_all_files().map(sessions).collect();
         let former = self.past.iter_mut().flat_map(|past| &mut past.former);
         for (at, former) in former.enumerate() {
             let Some(past) = &mut former.past else {
@@ -394,8 +409,8 @@ impl RawConsumer {
 
     /// Stores in the readers of former files which other files this reader reads, and which
     /// sessions it remembers from the files that it has left.
-    pub(super) fn store_other_files(&mut self) {
-        let files = self.files();
+    pub(super) fn store_other_files_in_former_readers(&mut self) {
+        let files = self.readers_of_all_files();
         let all: Vec<_> = files
             .map(|file| (Arc::downgrade(&file.segment), file.ignored))
             .collect();

@@ -6,7 +6,7 @@ use super::RawConsumer;
 use crate::endpoint::consumer::watch::Watch;
 use crate::endpoint::reader_slot::{self, FRUITLESS_WAKES_MAX};
 use crate::file::error::OpenError;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::os::region::Access;
 use crate::protocol::lane::PollOutcome;
 use crate::protocol::layout::WaitBlock;
@@ -51,18 +51,18 @@ impl RawConsumer {
     /// Wakes the publishers that sleep until a slot is free. The caller has just advanced this
     /// reader's cursor, which frees slots.
     #[inline(always)]
-    pub(super) fn wake_publishers_that_sleep(&mut self) {
+    pub(super) fn wake_sleeping_publishers(&mut self) {
         if self
             .room
             .as_ref()
             .is_some_and(|room| has_sleepers(&room.event()))
         {
-            self.wake_publishers();
+            self.wake_publishers_and_reap_dead();
         }
     }
 
     #[cold]
-    fn wake_publishers(&mut self) {
+    fn wake_publishers_and_reap_dead(&mut self) {
         let Some(room) = &mut self.room else { return };
         if wake(&room.event()) > 0 {
             room.fruitless = 0;
@@ -94,9 +94,9 @@ impl RawConsumer {
             let place = self.place.clone();
             let fences = place.as_ref().map(|place| place.publishers_use_fences());
             let event = place.as_ref().and_then(|place| place.event());
-            let files = self.file_changes();
+            let files = self.file_change_count();
             let of_former = self
-                .former()
+                .former_file_readers()
                 .iter()
                 .filter_map(|former| former.place.clone());
             let of_former: Vec<_> = of_former.collect();
@@ -115,11 +115,11 @@ impl RawConsumer {
             let look = || {
                 // SAFETY: `dst` is writable for `bytes`, by the contract.
                 let polled = unsafe { self.recv(dst, bytes) };
-                is_other_order = files != self.file_changes()
+                is_other_order = files != self.file_change_count()
                     || fences != place.as_ref().map(|place| place.publishers_use_fences());
                 let is_over = polled == PollOutcome::Message
                     || is_other_order
-                    || self.would_cut(bytes)
+                    || self.would_cut_message(bytes)
                     || self.check().is_err();
                 is_over.then_some(polled)
             };
@@ -134,12 +134,12 @@ impl RawConsumer {
     #[must_use]
     pub fn watch(&self) -> Watch {
         // WHY: from the oldest file, the watch leads to all later ones.
-        let oldest = self.former().first().unwrap_or(self);
-        oldest.watch_of_current_file()
+        let oldest = self.former_file_readers().first().unwrap_or(self);
+        oldest.watch_without_former_files()
     }
 
     /// Returns a watch on this consumer that does not show messages in its former files.
-    pub(super) fn watch_of_current_file(&self) -> Watch {
+    pub(super) fn watch_without_former_files(&self) -> Watch {
         Watch::new(&self.segment, &self.progress, self.place.as_ref())
     }
 }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::moving::MOVE_PAUSES_MAX;
+use super::moving::PAUSES_PER_MOVE_MAX;
 use crate::file::error::OpenError;
 use crate::file::latch_key::LatchKey;
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, LaneRecord, LatchedHistory};
 use crate::protocol::owner;
@@ -22,14 +22,14 @@ pub(super) struct LaneClaim {
     /// The description of the publisher's history if that history stays after the publisher has
     /// left; otherwise `None`.
     latched: Option<LatchedHistory>,
-    pub(super) found: FoundHistory,
+    pub(super) found: ClaimedLaneHistory,
     /// True if the publisher claims this lane because it is moving here from another file.
-    pub(super) moves: bool,
+    pub(super) is_moving: bool,
 }
 
 /// The kind of history (earlier messages for new readers) that was found in a newly claimed lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum FoundHistory {
+pub(super) enum ClaimedLaneHistory {
     /// History that was kept under the new publisher's key. Readers can get it until the new
     /// publisher sends its first message.
     Own,
@@ -41,8 +41,8 @@ pub(super) enum FoundHistory {
     Other(u16),
 }
 
-impl FoundHistory {
-    fn of(latched: Option<LatchedHistory>, own: Option<LatchKey>) -> Self {
+impl ClaimedLaneHistory {
+    fn of_latched(latched: Option<LatchedHistory>, own: Option<LatchKey>) -> Self {
         match latched {
             None => Self::None,
             Some(latched) if own == Some(LatchKey(latched.key_hash)) => Self::Own,
@@ -61,37 +61,38 @@ fn latched_history_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
 
 /// The order in which a publisher tries the lanes: the least rank first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct LaneRank {
-    /// True if a publisher has used the lane, and the new one moves here from another file.
-    is_used: bool,
+struct LaneClaimRank {
+    /// True if the claiming publisher comes from another file, and a publisher has used this lane
+    /// before. Such a publisher prefers a lane that was never used.
+    is_reused_by_move: bool,
     /// True if the lane's last publisher left it to continue in another file.
     is_left_to_move: bool,
-    found: FoundHistory,
+    found: ClaimedLaneHistory,
 }
 
-impl LaneRank {
+impl LaneClaimRank {
     fn of(
         (block, record): (&LaneBlock<AtomicU64>, &LaneRecord<AtomicU64>),
         own: Option<LatchKey>,
-        moves: bool,
+        is_moving: bool,
     ) -> Self {
         // Relaxed, here and below: as in `latched_history_in`.
         let moved = record.moved_session_id.get();
         Self {
-            is_used: moves && (block.generation.get() != 0 || block.head.get() != 0),
+            is_reused_by_move: is_moving && (block.generation.get() != 0 || block.head.get() != 0),
             is_left_to_move: moved != 0 && moved == block.session_id.get(),
-            found: FoundHistory::of(latched_history_in(block), own),
+            found: ClaimedLaneHistory::of_latched(latched_history_in(block), own),
         }
     }
 }
 
 /// Maximum number of lanes that a publisher claims in one file, if others use each of these lanes
 /// before it does.
-const CLAIMS_MAX: u32 = 8;
+const CLAIMS_PER_FILE_MAX: u32 = 8;
 
 /// Maximum number of files in which a publisher claims a lane, while the files of its topic keep
 /// losing their name.
-const FILES_MAX: u32 = 8;
+const FILES_TRIED_FOR_LANE_MAX: u32 = 8;
 
 impl LaneClaim {
     /// Claims a lane of `segment` as [`Self::new`] does; or else of the file that has the topic's
@@ -107,26 +108,26 @@ impl LaneClaim {
     /// # Errors
     ///
     /// Those of [`Self::new`] and of [`Segment::reopen`].
-    pub(super) fn in_named_file(
+    pub(super) fn claim_in_named_file(
         mut segment: Arc<Segment>,
         offer: &Offer,
-        moves: bool,
+        is_moving: bool,
     ) -> Result<(Arc<Segment>, Self), OpenError> {
-        for _ in 1..FILES_MAX {
-            let claim = Self::new(&segment, offer, moves)?;
-            // ORDERING(leave): pairs with the fence in `RawConsumer::finish_if_read`.
+        for _ in 1..FILES_TRIED_FOR_LANE_MAX {
+            let claim = Self::new(&segment, offer, is_moving)?;
+            // ORDERING(leave): pairs with the fence in `RawConsumer::finish_file_if_read`.
             fence(edge::LEAVE_CLAIM);
             if !segment.is_name_lost_now() {
                 return Ok((segment, claim));
             }
             owner::release_entry(&segment.lane_block(claim.lane, Access::Write)?.owner);
-            segment = if moves {
-                segment.reopen_within(true, MOVE_PAUSES_MAX)?
+            segment = if is_moving {
+                segment.reopen_within(true, PAUSES_PER_MOVE_MAX)?
             } else {
                 segment.reopen(true)?
             };
         }
-        let claim = Self::new(&segment, offer, moves)?;
+        let claim = Self::new(&segment, offer, is_moving)?;
         Ok((segment, claim))
     }
 
@@ -135,12 +136,12 @@ impl LaneClaim {
     /// Lanes that a publisher left to move to another file come last. WHY: if this file gets its
     /// name back, that publisher may return to another lane of it, and readers find in the former
     /// one how far they have read its messages. A publisher that moves here from another file
-    /// (`moves`) prefers a lane that was never used.
+    /// (`is_moving`) prefers a lane that was never used.
     ///
     /// # Errors
     ///
     /// [`OpenError::TooManyPublishers`], or an error of `Segment::lane_block`.
-    fn new(segment: &Segment, offer: &Offer, moves: bool) -> Result<Self, OpenError> {
+    fn new(segment: &Segment, offer: &Offer, is_moving: bool) -> Result<Self, OpenError> {
         // WHY: a caller that has claimed a lane relies on it that this is mapped.
         segment.wait_block(Access::Write)?;
         let request = segment.request();
@@ -152,14 +153,14 @@ impl LaneClaim {
         let records: Vec<_> = (0..limit)
             .map(|lane| segment.lane_record(lane, Access::Write))
             .collect::<Result<_, _>>()?;
-        let key = (offer.latched_messages() > 0)
+        let key = (offer.latched_message_count() > 0)
             .then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
         let rank = |lane: u32| {
             let words = (blocks[lane as usize], records[lane as usize]);
-            LaneRank::of(words, key, moves)
+            LaneClaimRank::of(words, key, is_moving)
         };
         let is_dead = |owner| segment.is_dead(owner);
-        let mut claims = 1..=CLAIMS_MAX;
+        let mut claims = 1..=CLAIMS_PER_FILE_MAX;
         let (lane, found) = loop {
             let mut ranked: Vec<_> = (0..limit).map(|lane| (rank(lane), lane)).collect();
             ranked.sort_unstable();
@@ -187,18 +188,18 @@ impl LaneClaim {
                 key_hash,
                 claim: LatchedHistory::next_claim(newest),
                 continues: request.continues_history,
-                messages: offer.latched_messages().try_into().unwrap_or(u16::MAX),
+                messages: offer.latched_message_count().try_into().unwrap_or(u16::MAX),
             }),
             found,
-            moves,
+            is_moving,
         })
     }
 
     /// Stores under which key the lane's history is kept from now on. Called after the takeover at
     /// `position`, and before the first message. WHY in this order: a publisher that dies in
     /// between leaves no history under a key that is not its own.
-    pub(super) fn announce(&self, block: &LaneBlock<AtomicU64>, position: u64) {
-        if self.found != FoundHistory::Own {
+    pub(super) fn publish_history_key(&self, block: &LaneBlock<AtomicU64>, position: u64) {
+        if self.found != ClaimedLaneHistory::Own {
             end_history(block, position);
         }
         // Relaxed: only the owner of the lane writes it, and the head orders it.

@@ -9,10 +9,10 @@ use super::moving::PublisherSession;
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot::{self, GateState};
 use crate::file::error::{OpenError, is_lack_of_memory};
-use crate::file::extent::{EXTENTS_MAX, Extent, ExtentUse};
+use crate::file::extent::{EXTENT_FILES_PER_LANE_MAX, Extent, ExtentUse};
 use crate::file::header::ExtentId;
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
@@ -41,11 +41,11 @@ pub(super) struct FormerExtent {
 }
 
 impl FormerExtent {
-    /// Returns true if a reader still has to read this extent (file of slots). `unread` is the
-    /// first position that the reader has not read. Always false if the extent's publisher offered
-    /// best effort.
-    fn is_unread(&self, unread: u64) -> bool {
-        self.extent.offer.reliability == Reliability::Reliable && unread < self.end
+    /// Returns true if a reader still has to read this extent (file of slots).
+    /// `first_unread_position` is the first position that the reader has not read. Always false if
+    /// the extent's publisher offered best effort.
+    fn is_unread_from(&self, first_unread_position: u64) -> bool {
+        self.extent.offer.reliability == Reliability::Reliable && first_unread_position < self.end
     }
 
     /// Returns true if the extent contains messages.
@@ -55,7 +55,7 @@ impl FormerExtent {
 
     /// Returns the position of the lane at which all messages of this extent would have been
     /// overwritten if the lane had not grown.
-    fn overwritten_at(&self) -> u64 {
+    fn overwrite_position_without_growth(&self) -> u64 {
         self.end.saturating_add(self.extent.offer.shape.capacity())
     }
 }
@@ -97,17 +97,17 @@ impl ClaimedLane {
         // session, or finds that of the predecessor, starts where the lane began.
         block.session_id.set(session.id);
         let position = match &found {
-            Some(extent) => take_over(&writer_lane(segment, extent)?, segment.own_owner_word()),
+            Some(extent) => take_over(&lane_for_writer(segment, extent)?, segment.own_owner_word()),
             None => lane::count_messages(block).1.max(session.number),
         };
         let is_taken_over = found.is_some();
         if let Some(extent) = found {
-            if segment.request().permits_extent(&extent.offer, offer) {
-                let raw = writer_lane(segment, &extent)?;
-                claim.announce(block, position);
+            if segment.request().may_continue_extent(&extent.offer, offer) {
+                let raw = lane_for_writer(segment, &extent)?;
+                claim.publish_history_key(block, position);
                 // WHY: the predecessor may have died after it had stored the generation, and before
                 // readers could see that; or while it made the next extent.
-                segment.publish_change()?;
+                segment.publish_lane_change()?;
                 segment.remove_extent(ExtentId {
                     lane,
                     generation: generation + 1,
@@ -125,16 +125,16 @@ impl ClaimedLane {
             });
         }
         let extent = segment.make_extent(lane, position, offer.clone())?;
-        let raw = writer_lane(segment, &extent)?;
+        let raw = lane_for_writer(segment, &extent)?;
         let position = if is_taken_over {
             position
         } else {
             take_over(&raw, segment.own_owner_word())
         };
-        claim.announce(block, position);
+        claim.publish_history_key(block, position);
         // WHY not yet: readers take it for granted that a publisher that moved has sent its history
         // once more.
-        if !(claim.moves && generation == 0) {
+        if !(claim.is_moving && generation == 0) {
             segment.publish_extent(extent.id)?;
         }
         Ok(Self {
@@ -145,10 +145,15 @@ impl ClaimedLane {
         })
     }
 
-    /// Returns the extents of a lane from number `oldest` up to the one before `newest`, oldest
-    /// first: the oldest one, and the last [`FORMER_EXTENTS_MAX`].
-    fn extents_before(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<FormerExtent> {
-        let first = oldest.max(newest.generation.saturating_sub(FORMER_EXTENTS_MAX as u64));
+    /// Returns the extents of a lane from number `oldest_generation` up to the one before `newest`,
+    /// oldest first: the oldest one, and the last [`FORMER_EXTENTS_MAX`].
+    fn extents_before(
+        segment: &Segment,
+        newest: ExtentId,
+        oldest_generation: u64,
+    ) -> Vec<FormerExtent> {
+        let first =
+            oldest_generation.max(newest.generation.saturating_sub(FORMER_EXTENTS_MAX as u64));
         let mut behind = None;
         let open = |generation| {
             let id = ExtentId {
@@ -163,7 +168,9 @@ impl ClaimedLane {
             Some(FormerExtent { extent, end })
         };
         let last = (first.max(1)..newest.generation).rev();
-        let last = last.chain((0 < oldest && oldest < first).then_some(oldest));
+        let last = last.chain(
+            (0 < oldest_generation && oldest_generation < first).then_some(oldest_generation),
+        );
         let mut found: Vec<_> = last.filter_map(open).collect();
         found.reverse();
         found
@@ -171,7 +178,7 @@ impl ClaimedLane {
 }
 
 /// Returns the memory of the lane with the slots of `extent`, for a writer.
-fn writer_lane(segment: &Segment, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
+fn lane_for_writer(segment: &Segment, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
     segment.lane(extent, Access::Write, segment.readers(Access::Write)?)
 }
 
@@ -203,21 +210,22 @@ impl RawProducer {
     }
 
     #[cold]
-    fn add_longer_extent(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+    fn add_longer_extent(&mut self, message_bytes: u64) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
         self.check_file_not_truncated()?;
         let topic = self.segment.label();
         let request = self.segment.request();
-        let Some(offer) = request.offer_for_longer_messages(&self.extent.offer, bytes) else {
+        let Some(offer) = request.offer_for_longer_messages(&self.extent.offer, message_bytes)
+        else {
             return Err(SendError::TooLong {
                 topic,
                 message: (),
-                bytes,
+                bytes: message_bytes,
                 max: request.longest_bytes(),
             });
         };
         self.remove_obsolete_extents();
-        let is_last = self.former.len() + 1 >= EXTENTS_MAX;
+        let is_last = self.former.len() + 1 >= EXTENT_FILES_PER_LANE_MAX;
         if is_last && self.must_wait_for_oldest_extent() {
             self.make_room_and_retry(|this| {
                 if this.must_wait_for_oldest_extent() {
@@ -232,17 +240,17 @@ impl RawProducer {
             .segment
             .make_extent(self.lane, position, offer)
             .and_then(|extent| {
-                let raw = writer_lane(&self.segment, &extent)?;
+                let raw = lane_for_writer(&self.segment, &extent)?;
                 self.segment.publish_extent(extent.id)?;
                 Ok((extent, raw))
             });
         let (extent, raw) = grown.map_err(|error| SendError::NoSpace {
             topic,
             message: (),
-            bytes,
+            bytes: message_bytes,
             errno: error.errno_or(libc::EIO),
         })?;
-        extent.populate();
+        extent.populate_pages();
         self.writer.move_to_extent(raw);
         self.slot_bytes = extent.offer.shape.request().payload_bytes;
         let left = std::mem::replace(&mut self.extent, extent);
@@ -250,7 +258,9 @@ impl RawProducer {
             extent: left,
             end: position,
         };
-        self.former_due = self.former_due.min(former.overwritten_at());
+        self.former_due = self
+            .former_due
+            .min(former.overwrite_position_without_growth());
         self.former.push(former);
         self.keep_messages_for_unmoved_readers();
         // WHY not before: if there is no memory, readers keep what they have not read.
@@ -269,7 +279,7 @@ impl RawProducer {
         let Some(oldest) = self.former.first() else {
             return;
         };
-        if self.awaits_readers() {
+        if self.is_waiting_for_readers_to_move() {
             let first = oldest.extent.base.position;
             let memory = self.writer.memory();
             let slots = memory.lead_max();
@@ -295,11 +305,15 @@ impl RawProducer {
     #[cold]
     pub(super) fn remove_obsolete_extents(&mut self) {
         let position = self.writer.position();
-        let is_overwritten = |oldest: &FormerExtent| position >= oldest.overwritten_at();
+        let is_overwritten =
+            |oldest: &FormerExtent| position >= oldest.overwrite_position_without_growth();
         while self.former.first().is_some_and(is_overwritten) && !self.is_oldest_extent_unread() {
             self.remove_oldest_extent();
         }
-        let due = self.former.first().map(FormerExtent::overwritten_at);
+        let due = self
+            .former
+            .first()
+            .map(FormerExtent::overwrite_position_without_growth);
         // WHY later if it is due: a reliable reader is behind, and it is looked for again after a
         // lap.
         let lap = self.extent.offer.shape.capacity();
@@ -309,11 +323,12 @@ impl RawProducer {
     /// Removes the oldest extents (files of slots) until only a few are left. Readers may lose
     /// their messages. If the oldest one has the history, and the later ones have no messages,
     /// removes the oldest of the later ones instead: publishers that send nothing must not end the
-    /// history. WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to read
-    /// them: a publisher must never fail because of a reader for which it does not wait.
+    /// history. WHY there may be more than [`EXTENT_FILES_PER_LANE_MAX`] while reliable readers
+    /// have to read them: a publisher must never fail because of a reader for which it does not
+    /// wait.
     pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_EXTENTS_MAX
-            || self.former.len() >= EXTENTS_MAX && !self.is_oldest_extent_unread()
+            || self.former.len() >= EXTENT_FILES_PER_LANE_MAX && !self.is_oldest_extent_unread()
         {
             if !self.has_history_only_in_oldest() {
                 self.remove_oldest_extent();
@@ -342,7 +357,7 @@ impl RawProducer {
     /// of slots).
     fn is_oldest_extent_unread(&self) -> bool {
         !self.former.is_empty() && self.has_unmoved_readers()
-            || self.reader_of_oldest_extent().is_some()
+            || self.slowest_reader_of_oldest_extent().is_some()
     }
 
     /// Returns true if the lane must not grow before a live reliable reader has read the oldest
@@ -355,13 +370,13 @@ impl RawProducer {
         }
         // WHY not whether it is the slowest: a dead one may be slower, whose place another process
         // holds.
-        self.reader_of_oldest_extent()
+        self.slowest_reader_of_oldest_extent()
             .is_some_and(|reader| self.writer.waits_for(reader))
     }
 
     /// Returns the live reliable reader that is furthest behind among those that still have to read
     /// messages in the oldest extent; `None` if there is none.
-    fn reader_of_oldest_extent(&self) -> Option<u32> {
+    fn slowest_reader_of_oldest_extent(&self) -> Option<u32> {
         let oldest = self.former.first()?;
         // WHY not `LaneMemory::is_read_by`: a predecessor may have sent messages of another type.
         let identity = oldest.extent.offer.type_info.identity();
@@ -376,8 +391,8 @@ impl RawProducer {
             let counts = |reader: u32| abandoned & 1 << reader == 0 && reads(reader);
             match self.writer.slowest_reader_where(counts) {
                 // WHY: the gate of a dead reader stays until a writer is in its way.
-                Some((reader, unread)) if oldest.is_unread(unread) => {
-                    match self.state_of_gate(reader) {
+                Some((reader, unread)) if oldest.is_unread_from(unread) => {
+                    match self.check_reader_gate(reader) {
                         GateState::Freed => {}
                         GateState::Abandoned { .. } => abandoned |= 1 << reader,
                         GateState::Live => return Some(reader),
@@ -392,7 +407,7 @@ impl RawProducer {
     /// Returns the state of a gated reader. Frees its slot if it is dead and this publisher waits
     /// for readers. WHY only then: a best-effort publisher is not held back by its cursors, and a
     /// successor may still continue there.
-    fn state_of_gate(&self, reader: u32) -> GateState {
+    fn check_reader_gate(&self, reader: u32) -> GateState {
         if self.extent.offer.reliability == Reliability::Reliable {
             reader_slot::release_dead_gate(&self.segment, reader)
         } else {
@@ -410,13 +425,13 @@ impl RawProducer {
         }
     }
 
-    /// Removes the former extent (file of slots) at index `at`, and returns its id; `None` if there
-    /// is none.
-    fn remove_former_extent(&mut self, at: usize) -> Option<ExtentId> {
-        if at >= self.former.len() {
+    /// Removes the former extent (file of slots) at index `index`, and returns its id; `None` if
+    /// there is none.
+    fn remove_former_extent(&mut self, index: usize) -> Option<ExtentId> {
+        if index >= self.former.len() {
             return None;
         }
-        let FormerExtent { extent, .. } = self.former.remove(at);
+        let FormerExtent { extent, .. } = self.former.remove(index);
         // WHY the file first: if this process dies before it stores the next number, this number
         // leads to no file, which readers expect.
         self.segment.remove_extent(extent.id);

@@ -32,7 +32,7 @@ struct TakenSlot {
 /// WHY: the caller writes a loan with ordinary stores. These must not race with a reader's loads,
 /// even if the reader discards what it loads.
 #[derive(Debug, Default)]
-pub(super) struct SeparateLoan {
+pub(super) struct PrivateLoanMemory {
     /// The memory, which only this process maps; `None` before the first such loan. Each open
     /// [`LoanMemory`] refers to it too, so that it can outlive the producer.
     memory: Option<Arc<Region>>,
@@ -41,7 +41,7 @@ pub(super) struct SeparateLoan {
     slot: Option<(u64, u64)>,
 }
 
-impl SeparateLoan {
+impl PrivateLoanMemory {
     /// Returns the address of `bytes` bytes of private memory for a new loan. `bytes` must be the
     /// same in every call.
     fn memory_for_new_loan(&mut self, bytes: u64) -> *mut u8 {
@@ -103,10 +103,10 @@ impl RawProducer {
         Err(NoRoom)
     }
 
-    /// Claims the next slot, also if a dead reader has pinned it. If `is_alone` is false, also if a
-    /// reader has pinned it only for a copy.
-    fn claim_next_slot(&mut self, is_alone: bool) -> Result<u64, SlotBlocked> {
-        let claim = if is_alone {
+    /// Claims the next slot, also if a dead reader has pinned it. If `excludes_copied_slots` is
+    /// false, also if a reader has pinned it only for a copy.
+    fn claim_next_slot(&mut self, excludes_copied_slots: bool) -> Result<u64, SlotBlocked> {
+        let claim = if excludes_copied_slots {
             LaneWriter::claim_slot
         } else {
             LaneWriter::claim_slot_over_copies
@@ -147,7 +147,7 @@ impl RawProducer {
     ///
     /// [`LoanError`] if no slot can be lent.
     pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
-        let address = self.take_slot()?;
+        let address = self.take_slot_for_loan()?;
         Ok(RawLoan::new(self, address))
     }
 
@@ -164,7 +164,7 @@ impl RawProducer {
     ) -> Result<RawLoan<'_>, LoanError> {
         let address = self.retry_until_room(wait_policy, LoanError::is_full, |this| {
             this.reserve(bytes)?;
-            this.take_slot()
+            this.take_slot_for_loan()
         })?;
         Ok(RawLoan::new(self, address))
     }
@@ -182,9 +182,9 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         bytes: u64,
     ) -> Result<(), LoanError> {
-        self.retry_uncounted(wait_policy, &LoanError::is_full, |this| {
+        self.retry_without_counting_refusal(wait_policy, &LoanError::is_full, |this| {
             this.reserve(bytes)?;
-            this.take_slot()
+            this.take_slot_for_loan()
         })?;
         Ok(())
     }
@@ -198,7 +198,7 @@ impl RawProducer {
     ///
     /// [`LoanError`] if no slot can be lent.
     pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
-        let address = self.take_slot()?;
+        let address = self.take_slot_for_loan()?;
         self.lent = Some(self.writer.position());
         let bytes = self.slot_bytes as usize;
         let slot = NonNull::new(std::ptr::slice_from_raw_parts_mut(address, bytes));
@@ -230,7 +230,7 @@ impl RawProducer {
                 topic: self.segment.label(),
             });
         }
-        Ok(self.publish((bytes as u64).min(self.slot_bytes))?)
+        Ok(self.publish_loan((bytes as u64).min(self.slot_bytes))?)
     }
 
     /// Ends the loan that [`Self::lend`] began without publishing a message. Returns true if a loan
@@ -241,7 +241,7 @@ impl RawProducer {
 
     /// Claims the next slot, and returns its address. Until a message is sent, further calls return
     /// the same slot.
-    fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
+    fn take_slot_for_loan(&mut self) -> Result<*mut u8, LoanError> {
         if fault::epoch() != self.seen_epoch {
             self.check_health_and_move()?;
         }
@@ -264,7 +264,7 @@ impl RawProducer {
     }
 
     /// Publishes the first `bytes` bytes of the lent slot as a message, and thereby ends the loan.
-    pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+    pub(crate) fn publish_loan(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         self.check_file_not_truncated()?;
         if let Some((position, index)) = self.apart.slot.take()
             && position == self.writer.position()

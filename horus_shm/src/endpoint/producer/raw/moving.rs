@@ -16,7 +16,7 @@ use crate::endpoint::consumer::RawConsumer;
 use crate::endpoint::producer::SendError;
 use crate::file::error::{OpenError, RecvError};
 use crate::file::offer::{Offer, Request};
-use crate::file::segment::{Blocks as _, Segment};
+use crate::file::segment::{Segment, TopicBlocks as _};
 use crate::file::topic_files::TopicFiles;
 use crate::file::topic_type::Reliability;
 use crate::os;
@@ -32,18 +32,18 @@ use crate::protocol::takeover::end_session;
 
 /// Maximum time for which closing a publisher waits for readers that still have to move. Each
 /// process checks the names of its topics ten times a second.
-const CLOSE_WAIT_MAX: Duration = Duration::from_millis(500);
+const CLOSE_WAIT_FOR_READERS_MAX: Duration = Duration::from_millis(500);
 /// Minimum time between two attempts of a publisher to move to the file that has the topic's name
 /// now.
-const RETRY_PERIOD: Duration = Duration::from_millis(100);
+const MOVE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
 /// Maximum number of pauses, of a millisecond each, in an attempt to move while another process
 /// removes the file that has the topic's name. WHY not none: otherwise the send that tries to move
 /// would fail.
-pub(super) const MOVE_PAUSES_MAX: u32 = 4;
+pub(super) const PAUSES_PER_MOVE_MAX: u32 = 4;
 
 /// Minimum time between two checks whether the readers of former files have moved.
-const READER_CHECK_PERIOD: Duration = Duration::from_millis(10);
+const MOVED_READER_CHECK_PERIOD: Duration = Duration::from_millis(10);
 
 /// The data that a publisher keeps when it moves to another topic file: its identity and the number
 /// of its messages.
@@ -76,7 +76,7 @@ impl PublisherSession {
     }
 
     /// Returns the session of a process that claims a lane only to reserve its memory.
-    pub(super) const fn of_reservation() -> Self {
+    pub(super) const fn for_lane_reservation() -> Self {
         Self {
             id: NO_SESSION,
             number: 0,
@@ -102,7 +102,11 @@ impl PublisherSession {
     /// without the session. The slots are at least as long as in the former file, because callers
     /// rely on that, and the lane has room for all messages that are sent once more. WHY the lane
     /// does not grow later instead: if that failed, the lane would already be in use.
-    pub(super) fn offer_to_continue(self, request: &Request, offer: &Offer) -> Option<Offer> {
+    pub(super) fn offer_for_continued_session(
+        self,
+        request: &Request,
+        offer: &Offer,
+    ) -> Option<Offer> {
         let longer = if self.slot_bytes <= offer.shape.request().payload_bytes {
             offer.clone()
         } else {
@@ -136,7 +140,7 @@ impl RawProducer {
             return Ok(());
         }
         if let Some(failed) = self.not_moved
-            && failed.at.elapsed() < RETRY_PERIOD
+            && failed.at.elapsed() < MOVE_RETRY_PERIOD
         {
             return Err(self.name_lost_error(failed.errno));
         }
@@ -146,7 +150,7 @@ impl RawProducer {
                 moved.is_waiting = self.is_waiting;
                 let mut former = std::mem::replace(self, moved);
                 former.has_moved = true;
-                self.await_readers_of(former);
+                self.keep_messages_until_readers_move(former);
                 Ok(())
             }
             Err(error) => {
@@ -179,7 +183,9 @@ impl RawProducer {
     /// Opens this publisher in the file that has the topic's name now. If there is no such file and
     /// `may_create` is true, creates one. Returns `None` if this publisher uses that file already.
     fn open_in_named_file(&self, may_create: bool) -> Result<Option<Self>, OpenError> {
-        let segment = self.segment.reopen_within(may_create, MOVE_PAUSES_MAX)?;
+        let segment = self
+            .segment
+            .reopen_within(may_create, PAUSES_PER_MOVE_MAX)?;
         if segment.is_same_file(&self.segment) {
             return Ok(None);
         }
@@ -193,7 +199,7 @@ impl RawProducer {
             repeated: messages.len() as u64,
         };
         let mut moved = Self::open(segment, self.on_stalled, Some(session))?;
-        let repeated = moved.repeat_messages(&messages);
+        let repeated = moved.send_messages_again(&messages);
         repeated.map_err(|error| {
             // WHY: the next attempt is made in another lane, and readers must find only that.
             if let Ok(block) = moved.segment.lane_block(moved.lane, Access::Write) {
@@ -212,7 +218,7 @@ impl RawProducer {
         let record = self.segment.lane_record(self.lane, Access::Write)?;
         record.moved_session_id.set(self.session_id);
         moved.segment.publish_extent(moved.extent.id)?;
-        moved.wake_after_publication();
+        moved.wake_readers_after_new_lane();
         if !messages.is_empty() {
             moved.end_histories_left_by(self);
         }
@@ -266,7 +272,7 @@ impl RawProducer {
     }
 
     /// Sends `messages` again, which this publisher had already sent in a former file.
-    fn repeat_messages(&mut self, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
+    fn send_messages_again(&mut self, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
         // WHY: a message that is repeated must not make it move once more.
         self.is_repeating = true;
         for message in messages {
@@ -317,7 +323,7 @@ impl RawProducer {
     ///
     /// WHY `former` is kept until then: readers do not leave its file while its lane has an owner.
     /// So this publisher can see to which file they have moved.
-    fn await_readers_of(&mut self, mut former: Self) {
+    fn keep_messages_until_readers_move(&mut self, mut former: Self) {
         if self.extent.offer.reliability != Reliability::Reliable {
             return;
         }
@@ -334,12 +340,12 @@ impl RawProducer {
     }
 
     /// Stops waiting for the readers of former files if all of them have moved. Looks at most once
-    /// per [`READER_CHECK_PERIOD`].
+    /// per [`MOVED_READER_CHECK_PERIOD`].
     fn end_wait_if_readers_moved(&mut self) {
         if self.awaited.is_empty()
             || self
                 .looked
-                .is_some_and(|at| at.elapsed() < READER_CHECK_PERIOD)
+                .is_some_and(|at| at.elapsed() < MOVED_READER_CHECK_PERIOD)
         {
             return;
         }
@@ -374,13 +380,13 @@ impl RawProducer {
     }
 
     /// Returns true if the last check found that readers of former files have not moved yet.
-    pub(super) const fn awaits_readers(&self) -> bool {
+    pub(super) const fn is_waiting_for_readers_to_move(&self) -> bool {
         !self.awaited.is_empty()
     }
 
     /// Returns true if the publisher must not send yet, because reliable readers of former files
     /// have not moved yet.
-    pub(super) fn is_held_back(&mut self) -> bool {
+    pub(super) fn must_wait_before_send(&mut self) -> bool {
         if !self.awaited.is_empty() && !self.has_unmoved_readers() {
             self.end_wait_for_readers();
         }
@@ -391,9 +397,9 @@ impl RawProducer {
     /// file. Called when this publisher is closed right after it moved. WHY: if no other process
     /// has the file open, the file is removed, and the messages with it.
     pub(super) fn wait_for_moving_readers(&self) {
-        let end = Instant::now() + CLOSE_WAIT_MAX;
+        let end = Instant::now() + CLOSE_WAIT_FOR_READERS_MAX;
         while self.has_unmoved_readers() && Instant::now() < end {
-            thread::sleep(READER_CHECK_PERIOD);
+            thread::sleep(MOVED_READER_CHECK_PERIOD);
         }
     }
 
@@ -423,11 +429,11 @@ impl RawProducer {
     /// never were in the old file then count these messages correctly.
     pub(super) fn publish_final_counts(&self) {
         let is_last = self.segment.is_name_lost() && !self.has_moved;
-        if is_last && self.segment.check_health().is_ok() {
+        if is_last && self.segment.fault_epoch_if_usable().is_ok() {
             let _uncancelled = NoCancelGuard::new();
             // WHY the error is ignored: nobody could act on it.
             if let Ok(Some(mut moved)) =
-                self.open_in_named_file(self.extent.offer.latched_messages() > 0)
+                self.open_in_named_file(self.extent.offer.latched_message_count() > 0)
             {
                 moved.has_moved = true;
             }
@@ -436,16 +442,16 @@ impl RawProducer {
 }
 
 /// Returns the live reliable readers in the given file that read the given lane and messages of the
-/// given type, and that have not moved to the file `present`.
+/// given type, and that have not moved to the file `current_file_number`.
 fn unmoved_readers_in(
     (segment, lane): (&Segment, u32),
     identity: TypeIdentity,
-    present: u64,
+    current_file_number: u64,
 ) -> impl Iterator<Item = u32> {
     let wait = segment.wait_block(Access::Read);
     // Relaxed: a reader that is not seen came after the file had lost its name.
     let gated = wait.map_or(0, |wait| wait.gated.get());
-    let is_present = segment.file_number() == present;
+    let is_present = segment.file_number() == current_file_number;
     (0..segment.shape().reader_limit()).filter(move |&reader| {
         let Ok(block) = segment.reader_block(reader, Access::Read) else {
             return false;
@@ -463,7 +469,7 @@ fn unmoved_readers_in(
         });
         // WHY 0 in the current file: this publisher came back to a file that the reader has not
         // left, or to which the reader has returned.
-        let has_arrived = moved_to == present || moved_to == 0 && is_present;
+        let has_arrived = moved_to == current_file_number || moved_to == 0 && is_present;
         reads_lane
             && !has_arrived
             && gated & 1 << reader != 0

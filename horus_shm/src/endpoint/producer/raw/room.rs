@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::RawProducer;
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot::{self, GateState};
-use crate::file::segment::Blocks as _;
+use crate::file::segment::TopicBlocks as _;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::lane::NoRoom;
@@ -47,7 +47,7 @@ pub(super) struct RefusalStreak {
 }
 
 /// The end of a wait for room in a lane.
-enum RoomWait<R> {
+enum RoomWaitEnd<R> {
     Found(R),
     /// The publisher has moved to another lane, in which it has to continue to wait.
     Moved,
@@ -70,7 +70,7 @@ impl RawProducer {
         message: &[u8],
     ) -> Result<(), SendError<()>> {
         // WHY before: a panic must not end the wait.
-        self.expect_length(message.len());
+        self.assert_valid_length(message.len());
         self.retry_until_room(wait_policy, SendError::is_full, |this| {
             this.send_bytes(message)
         })
@@ -94,8 +94,8 @@ impl RawProducer {
         message: &[u8],
     ) -> Result<(), SendError<()>> {
         // WHY before: a panic must not end the wait.
-        self.expect_length(message.len());
-        self.retry_uncounted(wait_policy, &SendError::is_full, |this| {
+        self.assert_valid_length(message.len());
+        self.retry_without_counting_refusal(wait_policy, &SendError::is_full, |this| {
             this.send_bytes(message)
         })
     }
@@ -143,7 +143,7 @@ impl RawProducer {
         is_full: impl Fn(&E) -> bool,
         attempt: impl FnMut(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        let outcome = self.retry_uncounted(wait_policy, &is_full, attempt);
+        let outcome = self.retry_without_counting_refusal(wait_policy, &is_full, attempt);
         if outcome.as_ref().is_err_and(is_full) {
             self.count_refused_send();
         }
@@ -152,7 +152,7 @@ impl RawProducer {
 
     /// Calls `attempt` as [`Self::retry_until_room`] does, but counts no refused send.
     #[inline]
-    pub(super) fn retry_uncounted<T, E>(
+    pub(super) fn retry_without_counting_refusal<T, E>(
         &mut self,
         wait_policy: WaitPolicy,
         is_full: &impl Fn(&E) -> bool,
@@ -182,8 +182,8 @@ impl RawProducer {
         loop {
             // WHY anew after a move: readers wake the publishers that sleep in their own file.
             match self.wait_for_room_in_lane(wait_policy, &mut look)? {
-                RoomWait::Found(found) => return Some(found),
-                RoomWait::Moved => {}
+                RoomWaitEnd::Found(found) => return Some(found),
+                RoomWaitEnd::Moved => {}
             }
         }
     }
@@ -194,7 +194,7 @@ impl RawProducer {
         &mut self,
         wait_policy: WaitPolicy,
         look: &mut impl FnMut(&mut Self) -> Option<R>,
-    ) -> Option<RoomWait<R>> {
+    ) -> Option<RoomWaitEnd<R>> {
         let lane = self.lane;
         let segment = Arc::clone(&self.segment);
         let on_stalled = self.on_stalled;
@@ -212,9 +212,9 @@ impl RawProducer {
             OnStalled::Full => SLEEP_MAX,
         };
         wait_in_slices(events, wait_policy, slice, || match look(self) {
-            Some(found) => Some(RoomWait::Found(found)),
+            Some(found) => Some(RoomWaitEnd::Found(found)),
             None if lane != self.lane || !segment.is_same_file(&self.segment) => {
-                Some(RoomWait::Moved)
+                Some(RoomWaitEnd::Moved)
             }
             None => None,
         })
@@ -225,7 +225,7 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// The same as for [`Self::make_room`].
+    /// The same as for [`Self::try_make_room`].
     #[cold]
     pub(super) fn make_room_and_retry<R>(
         &mut self,
@@ -233,7 +233,7 @@ impl RawProducer {
     ) -> Result<R, SendError<()>> {
         let mut tries = 0;
         loop {
-            tries = self.make_room(tries)?;
+            tries = self.try_make_room(tries)?;
             if let Ok(done) = attempt(self) {
                 return Ok(done);
             }
@@ -242,52 +242,52 @@ impl RawProducer {
 
     /// Handles the reader that keeps the lane full: frees its slot if it is dead, or stops waiting
     /// for it if it has stalled. After an `Ok`, the caller tries to send again. If the lane is
-    /// still full, the caller passes the value of the `Ok` as `tries`, which is 0 in the first call
-    /// for a message.
+    /// still full, the caller passes the value of the `Ok` as `earlier_tries`, which is 0 in the
+    /// first call for a message.
     ///
     /// # Errors
     ///
     /// [`SendError::Full`] if nothing more can be done; otherwise the same as for
     /// [`Self::check_file_not_truncated`].
-    fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
+    fn try_make_room(&mut self, earlier_tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
-        let refused = if tries == 0 {
+        let refused = if earlier_tries == 0 {
             self.extend_refusal_streak()
         } else {
             self.refused
         };
-        let was_held_back = self.awaits_readers();
-        if self.is_held_back() {
+        let was_held_back = self.is_waiting_for_readers_to_move();
+        if self.must_wait_before_send() {
             match (self.on_stalled, refused) {
                 (OnStalled::Detach { after }, Some(run)) if run.probed - run.since >= after => {
                     self.detach_unmoved_readers();
                     // WHY no further: those kept the lane full. The readers that are here may have
                     // read all of it, and are not stalled.
-                    return Ok(tries + 1);
+                    return Ok(earlier_tries + 1);
                 }
                 _ => {
                     self.check_file_not_truncated()?;
-                    return Err(self.refuse());
+                    return Err(self.refused_send_error());
                 }
             }
         } else if was_held_back {
-            return Ok(tries + 1);
+            return Ok(earlier_tries + 1);
         }
         // It may be necessary for every gated reader, one after the other.
         if let Some(run) = refused
-            && tries < self.segment.shape().reader_limit()
+            && earlier_tries < self.segment.shape().reader_limit()
             && self.release_slowest_reader(run.probed - run.since)
         {
-            return Ok(tries + 1);
+            return Ok(earlier_tries + 1);
         }
         self.check_file_not_truncated()?;
-        Err(self.refuse())
+        Err(self.refused_send_error())
     }
 
     /// Returns the error of a send for which the lane had no free slot. Counts the send as refused,
     /// unless the caller waits, and tries again.
     #[cold]
-    fn refuse(&self) -> SendError<()> {
+    fn refused_send_error(&self) -> SendError<()> {
         if !self.is_waiting {
             self.count_refused_send();
         }
@@ -319,7 +319,7 @@ impl RawProducer {
 
     /// Frees the slot of the slowest gated reader if that reader is dead, or stops waiting for it
     /// if it has not read for too long. Returns true if the caller should try again.
-    fn release_slowest_reader(&mut self, stalled: Duration) -> bool {
+    fn release_slowest_reader(&mut self, stalled_time: Duration) -> bool {
         let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return true;
         };
@@ -337,7 +337,7 @@ impl RawProducer {
             return false;
         };
         match self.on_stalled {
-            OnStalled::Detach { after } if stalled >= after => {
+            OnStalled::Detach { after } if stalled_time >= after => {
                 block.detached.fetch_add_one();
                 let id = self.writer.memory().reader_id(reader);
                 self.writer.stop_waiting_for(reader, cursor, id);
