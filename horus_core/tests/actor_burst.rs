@@ -192,7 +192,7 @@ struct Lists {
 impl Actor for Lists {
     type Message = Note;
 
-    const HAS_BATCHES: bool = true;
+    const IMPLEMENTS_END_BATCH: bool = true;
 
     fn handle(&mut self, note: Note, _: &mut Context<'_, Self>) -> NodeResult {
         match note {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use horus_shm::internals::heap::{
-    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, MailLimit, Panic,
-    RoomEventcounts, Runnable, answer_channel, spawn,
+    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, MailLimit,
+    MailboxRoomEventcounts, Panic, Runnable, answer_channel, spawn,
 };
 
 const MESSAGES: u64 = 1_000_000;
@@ -22,7 +22,7 @@ thread_local! {
 
 /// A group whose only worker is this thread.
 #[derive(Default)]
-struct Queue(RoomEventcounts);
+struct Queue(MailboxRoomEventcounts);
 
 impl Group for Queue {
     type Control = ();
@@ -32,7 +32,7 @@ impl Group for Queue {
         RUNNABLE.with_borrow_mut(|list| list.push(runnable));
     }
 
-    fn room_eventcounts(&self) -> &RoomEventcounts {
+    fn mailbox_room_eventcounts(&self) -> &MailboxRoomEventcounts {
         &self.0
     }
 }

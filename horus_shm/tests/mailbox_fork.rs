@@ -84,7 +84,7 @@ fn copies_are_inert<const BYTES: usize>() {
             let Some((address, asleep, mut question)) = copies.take() else {
                 return false;
             };
-            let (weak, control) = (address.downgrade(), asleep.control());
+            let (weak, control) = (address.downgrade(), asleep.control_handle());
             let is_inert = address.send(7) == Err(Refusal::Disconnected(7))
                 && asleep.send_all([8]) == Err(Refusal::Disconnected(vec![8]))
                 && control.send(Control::Stop) == Err(Control::Stop)

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use horus_shm::internals::heap::{
-    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, MailLimit, Panic,
-    RoomEventcounts, Runnable, spawn,
+    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, MailLimit,
+    MailboxRoomEventcounts, Panic, Runnable, spawn,
 };
 use horus_testing as _;
 
@@ -16,7 +16,7 @@ use horus_testing as _;
 #[derive(Default)]
 struct Interleaved {
     runnable: Mutex<VecDeque<Runnable<Interleaved>>>,
-    room_eventcounts: RoomEventcounts,
+    mailbox_room_eventcounts: MailboxRoomEventcounts,
     /// The address that the handler has last given away.
     given: Mutex<Option<Address<u64, Interleaved>>>,
     /// The messages that are sent by that address, one after each look; the address leaves then.
@@ -31,11 +31,11 @@ impl Group for Interleaved {
         self.runnable.lock().unwrap().push_back(runnable);
     }
 
-    fn room_eventcounts(&self) -> &RoomEventcounts {
-        &self.room_eventcounts
+    fn mailbox_room_eventcounts(&self) -> &MailboxRoomEventcounts {
+        &self.mailbox_room_eventcounts
     }
 
-    fn looks_again(&self, (): &mut ()) -> bool {
+    fn should_check_mailbox_again(&self, (): &mut ()) -> bool {
         let given = self.given.lock().unwrap().take();
         if let Some(address) = given
             && let Some(message) = self.late.lock().unwrap().pop_front()
@@ -141,7 +141,7 @@ impl Behaviour<Interleaved> for Scripted {
         self.seen.handled.fetch_add(1, Ordering::Relaxed);
         if self.script.panics || self.script.takes_back_in_batch {
             assert!(!self.has_kept, "on purpose");
-            self.has_kept = turn.keep_message_counted();
+            self.has_kept = turn.keep_counting_if_counted();
         }
         self.script.flow.unwrap_or(Flow::Continue)
     }
@@ -150,7 +150,7 @@ impl Behaviour<Interleaved> for Scripted {
         let call = self.seen.batches.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(call > self.script.batch_panics, "on purpose");
         if self.script.takes_back_in_batch && std::mem::take(&mut self.has_kept) {
-            turn.resume_kept_message();
+            turn.begin_kept_message();
         }
         if call == self.script.gives_in_batch {
             turn.address().send(9).unwrap();
@@ -160,7 +160,7 @@ impl Behaviour<Interleaved> for Scripted {
 
     fn handle_panic(&mut self, _: Panic, turn: &mut Activation<'_, u64, Interleaved>) -> Flow {
         if std::mem::take(&mut self.has_kept) {
-            turn.resume_kept_message();
+            turn.begin_kept_message();
         }
         Flow::Continue
     }
@@ -205,7 +205,7 @@ fn a_message_that_is_taken_back_leaves_the_mailbox() {
     for (script, messages) in [(panics, 2), (batches, 1)] {
         let (address, _, ran) = run_script(script, messages, true);
         assert!(matches!(ran, ActivationOutcome::Slept));
-        assert_eq!(address.unwrap().waiting(), 0, "of {messages}");
+        assert_eq!(address.unwrap().waiting_messages(), 0, "of {messages}");
     }
 }
 

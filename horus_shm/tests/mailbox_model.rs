@@ -1,5 +1,4 @@
-//! Mailboxes against a queue with markers: order, room, ends and undelivered messages, step by
-//! step.
+//! Mailboxes against a queue with markers, in steps: order, room, ends, undelivered messages.
 
 use horus_testing as _;
 
@@ -232,7 +231,7 @@ impl World {
         };
         Self {
             group,
-            control: address.control(),
+            control: address.control_handle(),
             weak: address.downgrade(),
             addresses: vec![address],
             log,
@@ -454,13 +453,13 @@ fn a_mailbox_holds_its_capacity() {
         let group = Queue::new();
         let (address, log) = Logger::spawn(&group, MailLimit::Bounded(capacity));
         for max in [u32::MAX, 1, 3, 7, u32::MAX] {
-            for _ in address.waiting()..u32::from(capacity) {
+            for _ in address.waiting_messages()..u32::from(capacity) {
                 assert_eq!(address.send(0), Ok(SendOutcome::Added));
             }
             assert_eq!(address.send(0), Err(Refusal::Full(0)));
             assert_eq!(address.send_all([0]), Err(Refusal::Full(vec![0])));
             let swap = Control::Swap(1);
-            let refused = address.control().send_counted_control(swap.clone());
+            let refused = address.control_handle().send_counted_control(swap.clone());
             assert_eq!(refused, Err(Refusal::Full(swap)));
             let before = log.lock().unwrap().len();
             // WHY a loop: an activation may only turn the links of a long list around.
@@ -472,7 +471,8 @@ fn a_mailbox_holds_its_capacity() {
                 }
             };
             assert_eq!(handled, max.min(u32::from(capacity)) as usize);
-            assert_eq!(address.waiting() as usize, usize::from(capacity) - handled);
+            let waiting = address.waiting_messages() as usize;
+            assert_eq!(waiting, usize::from(capacity) - handled);
         }
     }
 }
@@ -520,12 +520,12 @@ impl Behaviour<Queue> for Stasher {
     ) -> Flow {
         match event {
             Event::Message(true) => {
-                assert!(turn.keep_message_counted());
+                assert!(turn.keep_counting_if_counted());
                 self.0.push(true);
             }
             _ => {
                 for _ in self.0.drain(..) {
-                    turn.finish_kept_message();
+                    turn.stop_counting_kept_message();
                 }
             }
         }
@@ -545,12 +545,12 @@ fn messages_put_aside_stay_in_the_depth() {
         address.send(true).unwrap();
         group.run_all();
     }
-    assert_eq!(address.waiting(), 3);
+    assert_eq!(address.waiting_messages(), 3);
     address.send(true).unwrap();
     assert_eq!(address.send(false), Err(Refusal::Full(false)));
-    address.control().send(Control::Note(0)).unwrap();
+    address.control_handle().send(Control::Note(0)).unwrap();
     group.run_all();
-    assert_eq!(address.waiting(), 0);
+    assert_eq!(address.waiting_messages(), 0);
     // The end needs no room.
     address.send(true).unwrap();
     group.run_all();

@@ -16,8 +16,8 @@ use std::time::Duration;
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
     Activation, ActorEndReport, Address, Answer, AnswerError, Behaviour, Envelope, Event, Flow,
-    MailLimit, NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer_channel, reserve,
-    spawn,
+    MailLimit, NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer_channel,
+    reserve_blocks, spawn,
 };
 use horus_shm::internals::wait::WaitPolicy;
 
@@ -170,7 +170,7 @@ fn send_all_of(address: &Address<Counted, Queue>, sender: u64, counts: &Arc<Coun
     let mut accepted = 0;
     for number in 0..MESSAGES {
         let message = Counted::new(sender, number, counts);
-        match address.send_wait(message, WaitPolicy::endless()) {
+        match address.send_waiting_for_room(message, WaitPolicy::endless()) {
             Ok(_) => accepted += 1,
             Err(WaitRefusal::Disconnected(message)) => assert_eq!(message.number, number),
             Err(WaitRefusal::Timeout(_)) => panic!("an endless wait ended"),
@@ -504,7 +504,7 @@ fn messages_of_any_size_and_alignment_are_whole() {
     struct Wider(u8);
 
     fn check<T: Copy + PartialEq + core::fmt::Debug + Send>(value: T) {
-        reserve::<T>(3);
+        reserve_blocks::<T>(3);
         let count = if cfg!(miri) { 70 } else { 1000 };
         let envelopes: Vec<_> = (0..count).map(|_| Envelope::new(value)).collect();
         thread::scope(|scope| {
@@ -538,14 +538,14 @@ fn a_wait_for_room_ends() {
     let address = spawn(Arc::clone(&group), checker, MailLimit::Bounded(1));
     assert!(address.send(Counted::new(0, 0, &counts)).is_ok());
     let policy = WaitPolicy::with_timeout(Duration::from_millis(1));
-    let refused = address.send_wait(Counted::new(0, 1, &counts), policy);
+    let refused = address.send_waiting_for_room(Counted::new(0, 1, &counts), policy);
     assert!(matches!(refused, Err(WaitRefusal::Timeout(ref message)) if message.number == 1));
     // The end of the actor ends the wait.
     let waiting = thread::spawn({
         let (own, message) = (address.clone(), Counted::new(0, 2, &counts));
         move || {
             matches!(
-                own.send_wait(message, WaitPolicy::endless()),
+                own.send_waiting_for_room(message, WaitPolicy::endless()),
                 Err(WaitRefusal::Disconnected(ref message)) if message.number == 2
             )
         }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_shm::internals::heap::injector::InjectorEntry;
-use horus_shm::internals::heap::{Entry, ParkOutcome, RING_SLOTS, RunQueues, Worker};
+use horus_shm::internals::heap::{ParkOutcome, QueueEntry, RING_SLOTS, RunQueues, Worker};
 
 /// A job, which counts how often it ran.
 struct Job {
@@ -80,7 +80,7 @@ impl Drop for Job {
 }
 
 // SAFETY: a box has one owner, and what it holds may be sent.
-unsafe impl Entry for Handle {
+unsafe impl QueueEntry for Handle {
     type Target = Job;
 
     fn into_raw(self) -> NonNull<Job> {
@@ -101,10 +101,10 @@ fn send(queues: &Queues, index: usize, job: Handle) {
 
 /// Takes the next entry as a worker does: its own, then those of others, then after a sleep.
 fn next(worker: &mut Worker<Handle>, begin: Instant, is_over: impl Fn() -> bool) -> Option<Handle> {
-    let own = worker.pop_next().or_else(|| worker.pop());
+    let own = worker.pop_lifo_entry().or_else(|| worker.pop());
     let own = own.or_else(|| worker.pop_injected_entry());
     own.or_else(|| {
-        worker.begin_search();
+        worker.try_begin_search();
         let stolen = (0..10).find_map(|_| worker.steal());
         stolen.or_else(
             || match worker.park(SLEEP, || begin.elapsed().as_nanos() as u64, is_over) {
@@ -196,7 +196,7 @@ fn entries_of_workers_run_once_each_time() {
                     return;
                 }
                 if (job.0.number + lap as usize).is_multiple_of(3) {
-                    worker.push_next(job);
+                    worker.push_lifo_entry(job);
                 } else {
                     worker.push(job);
                 }
@@ -253,7 +253,7 @@ fn a_stalled_worker_leaves_everything_to_the_others() {
                     for number in 1..500 {
                         worker.push(log.job(number));
                     }
-                    worker.push_next(log.job(500));
+                    worker.push_lifo_entry(log.job(500));
                     for number in 501..jobs {
                         send(worker.queues(), worker.index(), log.job(number));
                     }
@@ -279,7 +279,7 @@ fn a_watcher_finds_the_next_entry_of_a_stalled_worker() {
         |worker, job| {
             let number = job.0.number;
             if number.is_multiple_of(2) {
-                worker.push_next(log.job(number + 1));
+                worker.push_lifo_entry(log.job(number + 1));
                 wait_for(|| log.runs[number + 1].load(Ordering::Relaxed) == 1);
             }
             job.run();
@@ -305,7 +305,7 @@ fn the_next_entry_of_a_worker_is_taken_after_it_has_stalled() {
         panic!("two workers");
     };
     busy.begin_activation();
-    busy.push_next(log.job(0));
+    busy.push_lifo_entry(log.job(0));
     for now_ns in [100_000, 140_000] {
         assert!(thief.steal_stalled_entry(now_ns).is_none(), "{now_ns} ns");
     }
@@ -324,7 +324,7 @@ fn entries_that_never_run_are_dropped() {
     let (queues, mut ends) = RunQueues::new(2);
     for number in 0..1000 {
         ends[0].push(log.job(number));
-        ends[1].push_next(log.job(1000 + number));
+        ends[1].push_lifo_entry(log.job(1000 + number));
         send(&queues, number, log.job(2000 + number));
     }
     let taken = [ends[0].pop_injected_entry(), ends[1].steal()];
@@ -340,7 +340,7 @@ fn a_worker_with_a_timer_does_not_keep_others_asleep() {
     let log = Log::new(1);
     let (queues, mut workers) = RunQueues::<Handle>::new(2);
     let (mut other, mut first) = (workers.remove(1), workers.remove(0));
-    assert!(first.begin_search());
+    assert!(first.try_begin_search());
     first.begin_activation();
     let begin = Instant::now();
     let late = std::cell::Cell::new(Some(log.job(0)));
@@ -369,7 +369,7 @@ fn closed_queues_keep_no_entry() {
     (0..1000).for_each(|number| send(&queues, number, log.job(number)));
     // The worker keeps 256, and returns the others as a chain.
     workers[0].pop_injected_entry().unwrap().run();
-    workers[0].push_next(log.job(1001));
+    workers[0].push_lifo_entry(log.job(1001));
     queues.close(|_| false, |job| job.run());
     assert_eq!(log.ran(), 1001);
     assert!(!workers[0].has_own_entry() && workers[1].pop_injected_entry().is_none());
@@ -386,12 +386,12 @@ fn a_worker_that_goes_on_meets_the_close() {
         let (queues, mut workers) = RunQueues::<Handle>::new(1 + round % 2);
         let mut worker = workers.remove(0);
         (0..3).for_each(|number| worker.push(log.job(number)));
-        worker.push_next(log.job(3));
+        worker.push_lifo_entry(log.job(3));
         let start = Barrier::new(2);
         thread::scope(|scope| {
             scope.spawn(|| {
                 start.wait();
-                let next = || worker.pop_next().or_else(|| worker.pop());
+                let next = || worker.pop_lifo_entry().or_else(|| worker.pop());
                 std::iter::from_fn(next).for_each(|job| job.run());
             });
             start.wait();
@@ -413,20 +413,20 @@ fn an_only_worker_that_goes_on_meets_the_close() {
         let mut worker = workers.remove(0);
         let (start, is_running) = (Barrier::new(2), AtomicBool::new(true));
         worker.begin_activation();
-        worker.push_next(log.job(0));
+        worker.push_lifo_entry(log.job(0));
         thread::scope(|scope| {
             scope.spawn(|| {
                 start.wait();
                 (0..round % 64).for_each(|_| std::hint::spin_loop());
                 for number in [1, 2] {
                     is_running.store(false, Ordering::Relaxed);
-                    if let Some(job) = worker.pop_next() {
+                    if let Some(job) = worker.pop_lifo_entry() {
                         worker.begin_activation();
                         is_running.store(true, Ordering::Relaxed);
                         job.run();
                     }
                     if number == 1 {
-                        worker.push_next(log.job(number));
+                        worker.push_lifo_entry(log.job(number));
                     }
                 }
             });
@@ -448,7 +448,7 @@ fn an_only_worker_that_goes_on_meets_the_close() {
 fn the_close_takes_the_next_entry_of_an_only_worker_that_hangs() {
     let log = Log::new(2);
     let (queues, mut workers) = RunQueues::<Handle>::new(1);
-    workers[0].push_next(log.job(0));
+    workers[0].push_lifo_entry(log.job(0));
     queues.close(
         |_| false,
         |_| panic!("the worker may take it at this moment"),
@@ -462,9 +462,9 @@ fn the_close_takes_the_next_entry_of_an_only_worker_that_hangs() {
             job.run();
         },
     );
-    assert_eq!((taken, workers[0].pop_next().is_none()), (1, true));
-    workers[0].push_next(log.job(1));
-    workers[0].pop_next().unwrap().run();
+    assert_eq!((taken, workers[0].pop_lifo_entry().is_none()), (1, true));
+    workers[0].push_lifo_entry(log.job(1));
+    workers[0].pop_lifo_entry().unwrap().run();
     log.check(1);
 }
 
@@ -503,7 +503,7 @@ fn the_next_entries_of_two_stalled_workers_are_taken() {
     let mut stalled = workers.split_off(2);
     for (number, worker) in stalled.iter_mut().enumerate() {
         worker.begin_activation();
-        worker.push_next(log.job(number));
+        worker.push_lifo_entry(log.job(number));
     }
     let begin = Instant::now();
     thread::scope(|scope| {

@@ -27,7 +27,7 @@ impl ActorSafeState {
         actor: &mut A,
         is_active: bool,
     ) -> Result<bool, String> {
-        if self.state.is_confirmed() && !A::APPLIES_COMMANDS {
+        if self.state.is_safe_state_confirmed() && !A::APPLIES_COMMANDS {
             return Ok(true);
         }
         if is_active {
@@ -39,7 +39,7 @@ impl ActorSafeState {
                 return Ok(false);
             }
         }
-        self.state.confirm();
+        self.state.confirm_safe_state();
         Ok(true)
     }
 

@@ -70,7 +70,7 @@ impl Actors {
     pub fn options(&self) -> SpawnOptions<'_> {
         SpawnOptions {
             group: &self.0,
-            mailbox: self.0.mailbox(),
+            mailbox: self.0.default_mailbox(),
             on_failure: None,
             has_safe_state: false,
             label: None,
@@ -316,10 +316,10 @@ impl<'a> SpawnOptions<'a> {
             group: group.name().to_owned(),
         };
         let watch = adopt.map(|adopt| adopt(Address::from_heap(address.clone())));
-        let Some(task) = local::begin_init(&address, handle, watch) else {
+        let Some(task) = local::wake_actor_for_init(&address, handle, watch) else {
             return Err(closed());
         };
-        task.set_last_worker(group.next_worker_index());
+        task.set_last_worker_index(group.next_worker_index());
         let mut context = WorkerContext::without_mail_wait(&group.clock());
         // WHY three: a thing more than `init` and the watch of a parent, so that the actor is
         // asleep afterwards.
@@ -330,7 +330,9 @@ impl<'a> SpawnOptions<'a> {
         let is_spawned = context.init_error.is_none() && !context.is_refused;
         if is_spawned && let Some(state) = safe_state {
             let label = self.label.map(str::to_owned);
-            group.emergency_stop.add(address.control(), state, label);
+            group
+                .emergency_stop
+                .add_actor(address.control_handle(), state, label);
         }
         // WHY after `add`: in an emergency stop, a worker that visits the actor before would take
         // it for safe.

@@ -76,11 +76,11 @@ impl<M: Send + 'static> Address<M> {
             return Err(SendTimeoutError::InHandler(message));
         }
         if !local::has_threadless_groups() {
-            return self.send_wait(message, timeout);
+            return self.send_waiting_for_room(message, timeout);
         }
         let mut unsent = Some(message);
         let sent = local::wait_and_run_actors(timeout, |time| {
-            match self.send_wait(unsent.take()?, time) {
+            match self.send_waiting_for_room(unsent.take()?, time) {
                 Err(SendTimeoutError::Timeout(message)) => {
                     unsent = Some(message);
                     None
@@ -95,8 +95,14 @@ impl<M: Send + 'static> Address<M> {
         }
     }
 
-    fn send_wait(&self, message: M, timeout: Duration) -> Result<(), SendTimeoutError<M>> {
-        let sent = self.0.send_wait(message, WaitPolicy::with_timeout(timeout));
+    fn send_waiting_for_room(
+        &self,
+        message: M,
+        timeout: Duration,
+    ) -> Result<(), SendTimeoutError<M>> {
+        let sent = self
+            .0
+            .send_waiting_for_room(message, WaitPolicy::with_timeout(timeout));
         sent.map(drop).map_err(|refusal| match refusal {
             WaitRefusal::Timeout(message) => SendTimeoutError::Timeout(message),
             WaitRefusal::Disconnected(message) => SendTimeoutError::Disconnected(message),
@@ -160,10 +166,10 @@ impl<M: Send + 'static> Address<M> {
     /// ended.
     pub fn swap<A: Actor<Message = M>>(&self, actor: A) -> Result<Swap, SwapError> {
         let request = SwapRequest::new(actor);
-        let swap = request.handle();
+        let swap = request.swap_handle();
         match self
             .0
-            .control()
+            .control_handle()
             .send_counted_control(ControlMessage::Swap(request))
         {
             Ok(()) => Ok(swap),
@@ -188,7 +194,7 @@ impl<M: Send + 'static> Address<M> {
     }
 
     pub(super) fn control_handle(&self) -> ControlHandle<ActorGroup> {
-        self.0.control()
+        self.0.control_handle()
     }
 
     /// Returns true if the actor has ended.
@@ -201,7 +207,7 @@ impl<M: Send + 'static> Address<M> {
     /// when this returns, and may be too high by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
-        self.0.waiting()
+        self.0.waiting_messages()
     }
 
     /// Returns a weak address of the same actor, which does not keep the actor alive.

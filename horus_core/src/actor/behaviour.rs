@@ -14,7 +14,7 @@ pub trait Actor: Send + Sized + 'static {
 
     /// True if the actor implements [`Self::end_batch`]. Only then is that method called.
     #[doc(hidden)]
-    const HAS_BATCHES: bool = false;
+    const IMPLEMENTS_END_BATCH: bool = false;
 
     /// True if [`Self::is_safe_state`] applies commands. During an emergency stop it is then also
     /// called after it has returned true, whenever a command has come.

@@ -14,19 +14,19 @@ pub(super) struct Child {
     generation: u32,
     handle: ControlHandle<ActorGroup>,
     /// An address of the child, which keeps the child alive.
-    _keeps: Box<dyn Any + Send>,
+    _child_address: Box<dyn Any + Send>,
 }
 
 impl Child {
     pub(super) fn new(
         handle: ControlHandle<ActorGroup>,
         generation: u32,
-        keeps: impl Any + Send,
+        child_address: impl Any + Send,
     ) -> Self {
         Self {
             generation,
             handle,
-            _keeps: Box::new(keeps),
+            _child_address: Box::new(child_address),
         }
     }
 

@@ -25,7 +25,7 @@ pub struct Context<'a, A: Actor> {
     /// Timers and children belong to the generation that started them.
     generation: u32,
     /// True once the actor has asked to end. WHY in the actor: it remains if a handler panics.
-    stop: &'a mut bool,
+    is_stopping: &'a mut bool,
 }
 
 /// The part of an activation (one run of an actor) that the context uses. WHY a trait: the type of
@@ -43,7 +43,7 @@ pub(super) trait ActivationServices<M> {
 
     /// Makes the mailbox go on counting the present message after its handler returns, because the
     /// actor puts it aside. Returns false if the message was not counted before.
-    fn keep_message_counted(&mut self) -> bool;
+    fn keep_counting_if_counted(&mut self) -> bool;
 }
 
 /// The parts of an actor that its context can change: the stash, which holds the messages that were
@@ -78,26 +78,26 @@ impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> 
     }
 
     fn control_handle(&self) -> ControlHandle<ActorGroup> {
-        Activation::control(self)
+        Activation::control_handle(self)
     }
 
     fn group_handle(&self) -> Arc<ActorGroup> {
         Activation::group_handle(self)
     }
 
-    fn keep_message_counted(&mut self) -> bool {
-        Activation::keep_message_counted(self)
+    fn keep_counting_if_counted(&mut self) -> bool {
+        Activation::keep_counting_if_counted(self)
     }
 }
 
 /// The handle of an actor that watches another one, and the function that makes the control message
 /// with the report.
-struct WatchingHandle<F> {
+struct WatchingActorHandle<F> {
     handle: ControlHandle<ActorGroup>,
     report: F,
 }
 
-impl<F: Fn(Down) -> ControlMessage + Send> WatchingActor for WatchingHandle<F> {
+impl<F: Fn(Down) -> ControlMessage + Send> WatchingActor for WatchingActorHandle<F> {
     fn report(&self, down: Down) {
         // WHY ignored: the one that watches has ended itself.
         let _ = self.handle.send((self.report)(down));
@@ -117,7 +117,7 @@ struct TimerSender<M: Send + 'static, F> {
     /// The generation of the actor that started the timer.
     generation: u32,
     /// An address of the actor, which keeps the actor alive.
-    _keeps: Address<M>,
+    _actor_address: Address<M>,
 }
 
 impl<M: Send + 'static, F: FnMut() -> Option<M>> TimerSender<M, F> {
@@ -127,7 +127,7 @@ impl<M: Send + 'static, F: FnMut() -> Option<M>> TimerSender<M, F> {
         let due = match catch_panic(|| self.make.as_mut().and_then(|make| make())) {
             Ok(Some(message)) => TimerMessage::new(timer, self.generation, message),
             Ok(None) => return false,
-            Err(panic) => TimerMessage::of_panic(timer, self.generation, panic),
+            Err(panic) => TimerMessage::from_panic(timer, self.generation, panic),
         };
         self.handle.send(ControlMessage::Timer(due)).is_ok()
     }
@@ -148,13 +148,13 @@ impl<'a, A: Actor> Context<'a, A> {
         services: &'a mut dyn ActivationServices<A::Message>,
         extras: &'a mut dyn ContextExtras<A::Message>,
         generation: u32,
-        stop: &'a mut bool,
+        is_stopping: &'a mut bool,
     ) -> Self {
         Self {
             services,
             extras,
             generation,
-            stop,
+            is_stopping,
         }
     }
 
@@ -175,12 +175,12 @@ impl<'a, A: Actor> Context<'a, A> {
         } else {
             Watcher::First(id)
         };
-        self.watch_as(other, watcher, |down| ControlMessage::Down(Box::new(down)));
+        self.watch_with_report(other, watcher, |down| ControlMessage::Down(Box::new(down)));
     }
 
     /// Watches another actor. When that actor ends, this one gets the control message that `report`
     /// creates.
-    fn watch_as<M: Send + 'static>(
+    fn watch_with_report<M: Send + 'static>(
         &mut self,
         other: &Address<M>,
         watcher: Watcher,
@@ -200,7 +200,7 @@ impl<'a, A: Actor> Context<'a, A> {
         // WHY: the report of the end may come at once, and is for the workers to handle.
         self.services.worker().has_given_address = true;
         let handle = self.services.control_handle();
-        let to = Box::new(WatchingHandle { handle, report });
+        let to = Box::new(WatchingActorHandle { handle, report });
         ActorWatch::new(other.id(), watcher, to)
     }
 
@@ -211,7 +211,10 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Makes an actor a child of this one, so that it ends when this actor ends. Returns the number
     /// of the child, and the watch of this actor, which the child has to get.
-    pub(super) fn adopt<M: Send + 'static>(&mut self, child: Address<M>) -> (u64, ActorWatch) {
+    pub(super) fn adopt_child<M: Send + 'static>(
+        &mut self,
+        child: Address<M>,
+    ) -> (u64, ActorWatch) {
         let watched = child.clone();
         let added = Child::new(child.control_handle(), self.generation, child);
         let number = self.extras.add_child(added);
@@ -222,7 +225,7 @@ impl<'a, A: Actor> Context<'a, A> {
     }
 
     /// Removes a child that could not be initialised.
-    pub(super) fn disown(&mut self, number: u64) {
+    pub(super) fn forget_child(&mut self, number: u64) {
         self.extras.remove_child(number);
     }
 
@@ -230,7 +233,7 @@ impl<'a, A: Actor> Context<'a, A> {
     /// being handled, it still takes up room in a bounded mailbox. A message that is still put
     /// aside when the actor ends counts as undelivered.
     pub fn stash(&mut self, message: A::Message) {
-        let is_counted = self.services.keep_message_counted();
+        let is_counted = self.services.keep_counting_if_counted();
         self.extras.stash(message, is_counted);
     }
 
@@ -274,22 +277,22 @@ impl<'a, A: Actor> Context<'a, A> {
             handle: self.services.control_handle(),
             group: self.services.group_handle(),
             generation: self.generation,
-            _keeps: self.address(),
+            _actor_address: self.address(),
         };
         let id = sender.handle.id();
         let send = Box::new(move |timer| sender.send(timer));
-        let pending = PendingTimer::new((delay_ns, period_ns), send).of_actor(id);
+        let pending = PendingTimer::new((delay_ns, period_ns), send).with_actor_id(id);
         let timer = pending.timer();
         self.extras.add_timer(self.generation, timer.clone());
-        let at_ns = self.now_ns().saturating_add(delay_ns);
-        self.services.group().start_timer(at_ns, pending);
+        let due_ns = self.now_ns().saturating_add(delay_ns);
+        self.services.group().start_timer(due_ns, pending);
         timer
     }
 
     /// Ends the actor after this handler, even if the handler then fails. Messages that wait in its
     /// mailbox are dropped, and later sends return an error.
     pub const fn stop(&mut self) {
-        *self.stop = true;
+        *self.is_stopping = true;
     }
 
     /// Returns the present time, in nanoseconds of CLOCK_MONOTONIC.
@@ -302,7 +305,7 @@ impl<'a, A: Actor> Context<'a, A> {
 impl<A: Actor> fmt::Debug for Context<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("stop", &self.stop)
+            .field("is_stopping", &self.is_stopping)
             .finish_non_exhaustive()
     }
 }

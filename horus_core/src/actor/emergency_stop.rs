@@ -23,7 +23,7 @@ pub(crate) struct SafeStateProgress {
 impl SafeStateProgress {
     // Relaxed, all: the thread that visits the actor has taken the lock of `GroupEmergencyStop`
     // since the stop began, and others only report.
-    pub(super) fn is_confirmed(&self) -> bool {
+    pub(super) fn is_safe_state_confirmed(&self) -> bool {
         self.confirmed.get() == self.wanted.get()
     }
 
@@ -33,7 +33,7 @@ impl SafeStateProgress {
         self.wanted.get()
     }
 
-    pub(super) fn confirm(&self) {
+    pub(super) fn confirm_safe_state(&self) {
         self.confirmed.set(self.wanted.get());
     }
 }
@@ -52,9 +52,9 @@ struct ActorWithSafeState {
 }
 
 impl ActorWithSafeState {
-    fn begin_stop(&mut self, number: u64) {
+    fn begin_stop(&mut self, stop_number: u64) {
         // Relaxed: as in `SafeStateProgress`.
-        self.state.wanted.set(number);
+        self.state.wanted.set(stop_number);
         if let Some(visit) = self.visit.take() {
             // WHY ignored: it has ended.
             drop(self.handle.send_envelope(visit));
@@ -109,7 +109,7 @@ pub(crate) struct SafeStateReport {
 impl EmergencyStopState {
     /// Makes room in both lists for all actors that have a safe state. WHY in advance: as `visit`
     /// of [`ActorWithSafeState`].
-    fn reserve_lists(&mut self) {
+    fn reserve_list_capacity(&mut self) {
         let Self {
             members,
             held,
@@ -133,7 +133,7 @@ impl GroupEmergencyStop {
     }
 
     /// Adds an actor that has a safe state, so that emergency stops reach the actor.
-    pub(crate) fn add(
+    pub(crate) fn add_actor(
         &self,
         handle: ControlHandle<ActorGroup>,
         state: Arc<SafeStateProgress>,
@@ -156,7 +156,7 @@ impl GroupEmergencyStop {
             member.begin_stop(all.number);
         }
         all.members.push(member);
-        all.reserve_lists();
+        all.reserve_list_capacity();
     }
 
     /// Begins an emergency stop: wakes each actor that has a safe state, so that the actor enters
@@ -175,7 +175,7 @@ impl GroupEmergencyStop {
     }
 
     /// Ends an emergency stop. Returns the actors that were held, which the caller has to schedule.
-    pub(crate) fn release(&self) -> Vec<Task> {
+    pub(crate) fn release_held_tasks(&self) -> Vec<Task> {
         let mut all = self.lock();
         self.engaged.set(0);
         if std::mem::take(&mut all.is_engaged) {
@@ -187,13 +187,13 @@ impl GroupEmergencyStop {
         }
         let mut tasks = std::mem::take(&mut all.held);
         tasks.extend(all.revisited.drain(..));
-        all.reserve_lists();
+        all.reserve_list_capacity();
         tasks
     }
 
     /// Returns the number of requests to visit the held actors again. Call this before the visit of
     /// an actor, and pass the number to [`Self::hold_task`].
-    pub(crate) fn revisit_number(&self) -> u64 {
+    pub(crate) fn revisit_request_count(&self) -> u64 {
         self.lock().revisits
     }
 
@@ -207,15 +207,20 @@ impl GroupEmergencyStop {
     }
 
     /// Holds an actor until the emergency stop ends, or, if the actor is not safe yet, until it is
-    /// visited again. If there is no emergency stop, returns the actor. `revisit_number` is the
-    /// result of [`Self::revisit_number`] before the visit.
-    pub(crate) fn hold_task(&self, task: Task, is_safe: bool, revisit_number: u64) -> Option<Task> {
+    /// visited again. If there is no emergency stop, returns the actor. `revisit_request_count` is
+    /// the result of [`Self::revisit_request_count`] before the visit.
+    pub(crate) fn hold_task(
+        &self,
+        task: Task,
+        is_safe: bool,
+        revisit_request_count: u64,
+    ) -> Option<Task> {
         let mut all = self.lock();
         if !all.is_engaged {
             return Some(task);
         }
         // WHY also the number: the command may have come after the visit.
-        if is_safe && revisit_number == all.revisits {
+        if is_safe && revisit_request_count == all.revisits {
             all.held.push(task);
         } else {
             all.revisited.push_back(task);
@@ -241,7 +246,7 @@ impl GroupEmergencyStop {
     }
 
     /// Returns how many actors have a safe state, and which of them have not confirmed it.
-    pub(crate) fn report(&self) -> SafeStateReport {
+    pub(crate) fn safe_state_report(&self) -> SafeStateReport {
         let all = self.lock();
         let mut report = SafeStateReport::default();
         for member in &all.members {
@@ -249,7 +254,7 @@ impl GroupEmergencyStop {
                 continue;
             }
             report.all += 1;
-            if !member.state.is_confirmed() {
+            if !member.state.is_safe_state_confirmed() {
                 report
                     .missing
                     .push((member.handle.id(), member.label.clone()));
@@ -263,17 +268,17 @@ impl GroupEmergencyStop {
         self.lock()
             .members
             .iter()
-            .all(|member| member.state.is_confirmed() || member.handle.is_disconnected())
+            .all(|member| member.state.is_safe_state_confirmed() || member.handle.is_disconnected())
     }
 
     /// Returns the name that reports use for an actor with this id; `None` if the actor was spawned
     /// without such a name.
-    pub(crate) fn label_of(&self, actor: usize) -> Option<String> {
+    pub(crate) fn label_of_actor(&self, actor_id: usize) -> Option<String> {
         let all = self.lock();
         let mut of_it = all
             .members
             .iter()
-            .filter(|member| member.handle.id() == actor && !member.handle.is_disconnected());
+            .filter(|member| member.handle.id() == actor_id && !member.handle.is_disconnected());
         of_it.next()?.label.clone()
     }
 
@@ -281,7 +286,7 @@ impl GroupEmergencyStop {
     /// shut down.
     pub(crate) fn set_run_failed(&self) {
         self.lock().has_run_failed = true;
-        self.set_failing(true);
+        self.set_node_failing(true);
     }
 
     /// Returns true if the run has failed.
@@ -292,7 +297,7 @@ impl GroupEmergencyStop {
     /// Records whether the node of the group has failed. If so, actors enter their safe state
     /// before they are shut down. The end of an emergency stop resets this to false, unless the run
     /// has failed.
-    pub(crate) fn set_failing(&self, is_failing: bool) {
+    pub(crate) fn set_node_failing(&self, is_failing: bool) {
         let all = self.lock();
         let is_failing = is_failing || all.has_run_failed;
         let number = all.number + u64::from(!all.is_engaged);
@@ -322,14 +327,14 @@ mod tests {
     #[test]
     fn a_failed_run_stays_failed() {
         let emergency_stop = GroupEmergencyStop::default();
-        emergency_stop.set_failing(true);
-        emergency_stop.set_failing(false);
+        emergency_stop.set_node_failing(true);
+        emergency_stop.set_node_failing(false);
         assert_eq!(emergency_stop.failure_stop_number(), 0);
         emergency_stop.set_run_failed();
         assert_eq!(emergency_stop.failure_stop_number(), 1);
         emergency_stop.engage();
-        assert!(emergency_stop.release().is_empty());
-        emergency_stop.set_failing(false);
+        assert!(emergency_stop.release_held_tasks().is_empty());
+        emergency_stop.set_node_failing(false);
         assert_eq!(
             emergency_stop.failure_stop_number(),
             2,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use horus_shm::clock::Clock;
 use horus_shm::fork_epoch;
 use horus_shm::internals::heap::{
-    self, ControlHandle, RoomEventcounts, RunQueues, Runnable, WORKERS_MAX, Worker,
+    self, ControlHandle, MailboxRoomEventcounts, RunQueues, Runnable, WORKERS_MAX, Worker,
 };
 use horus_shm::internals::sync::Word;
 
@@ -25,7 +25,7 @@ use crate::actor::registry::Registry;
 use crate::actor::swap::SwapRequest;
 use crate::actor::timer::TimerMessage;
 use crate::actor::timers::Timers;
-use crate::actor::waiting::{PushOutcome, WaitingTasks};
+use crate::actor::waiting::{TaskPushOutcome, WaitingTasks};
 use crate::actor::watch::{ActorWatch, ChildEnd, Down};
 use crate::actor::worker_activity::{LongActivation, WorkerActivity, long_activations};
 use crate::actor::worker_context::WorkerContext;
@@ -71,7 +71,7 @@ pub(crate) enum ControlMessage {
 impl ControlMessage {
     /// Returns true if this brings the actor a message, which counts as undelivered if the actor
     /// does not handle it.
-    pub(super) fn is_message(&self) -> bool {
+    pub(super) fn counts_as_message(&self) -> bool {
         matches!(self, Self::Timer(due) if due.is_undelivered())
     }
 }
@@ -83,11 +83,11 @@ pub(crate) struct ActorGroup {
     /// The fork epoch of the process that made the group.
     pub(crate) epoch: u64,
     queues: Arc<RunQueues<Task>>,
-    room_eventcounts: RoomEventcounts,
+    mailbox_room_eventcounts: MailboxRoomEventcounts,
     /// The workers that no thread uses at present. Each worker has a queue of the actors that it
     /// has to run.
     workers: Mutex<Vec<Worker<Task>>>,
-    roll: Mutex<GroupMembership>,
+    roll: Mutex<GroupMembers>,
     pub(crate) timers: Timers<TimerEntry>,
     /// The queue of actors that have mail. It is used while no threads of the group run the actors.
     pub(crate) waiting: WaitingTasks<Task>,
@@ -124,7 +124,7 @@ pub(crate) struct ActorGroup {
 
 /// The list of the actors that belong to a group.
 #[derive(Debug, Default)]
-struct GroupMembership {
+struct GroupMembers {
     members: NumberedMembers<ControlHandle<ActorGroup>>,
     /// True once the group has ended, so that no more actors can be added.
     is_closed: bool,
@@ -136,18 +136,18 @@ impl heap::Group for ActorGroup {
 
     #[inline]
     fn schedule(&self, task: Task) {
-        if let Some(task) = local::schedule_locally(self, task) {
+        if let Some(task) = local::schedule_on_this_thread(self, task) {
             self.inject(task);
         }
     }
 
-    fn room_eventcounts(&self) -> &RoomEventcounts {
-        &self.room_eventcounts
+    fn mailbox_room_eventcounts(&self) -> &MailboxRoomEventcounts {
+        &self.mailbox_room_eventcounts
     }
 
     #[inline]
-    fn looks_again(&self, worker: &mut WorkerContext) -> bool {
-        worker.should_check_mail_again(local::has_local_work)
+    fn should_check_mailbox_again(&self, worker: &mut WorkerContext) -> bool {
+        worker.should_check_mail_again(local::has_work_on_this_thread)
     }
 
     #[cold]
@@ -162,10 +162,10 @@ const SEARCHED_NAMES_MAX: usize = 4096;
 
 /// The longest pause of an actor after a failure in a group that is stopped, in nanoseconds. WHY
 /// not 0: an actor whose `init` fails again and again would keep a thread busy.
-const STOPPED_PAUSE_NS_MAX: u64 = 20_000_000;
+const RESTART_PAUSE_NS_MAX_WHEN_STOPPED: u64 = 20_000_000;
 
 /// Returns the kind of the event of a failure.
-const fn failure_kind(is_panic: bool) -> u8 {
+const fn failure_event_kind(is_panic: bool) -> u8 {
     if is_panic {
         NodeEvent::PANICKED
     } else {
@@ -186,7 +186,7 @@ impl ActorGroup {
             name: name.to_owned(),
             epoch: fork_epoch(),
             queues,
-            room_eventcounts: RoomEventcounts::default(),
+            mailbox_room_eventcounts: MailboxRoomEventcounts::default(),
             workers: Mutex::new(workers),
             roll: Mutex::default(),
             timers: Timers::new(TimerEntry::is_cancelled),
@@ -219,23 +219,23 @@ impl ActorGroup {
     }
 
     #[inline(always)]
-    pub(crate) const fn wrap_handlers(&self) -> Option<HandlerWrapper> {
+    pub(crate) const fn handler_wrapper(&self) -> Option<HandlerWrapper> {
         self.settings.wrap_handlers
     }
 
-    pub(crate) const fn mailbox(&self) -> MailboxKind {
+    pub(crate) const fn default_mailbox(&self) -> MailboxKind {
         self.settings.mailbox
     }
 
     /// Returns the setting that decides how the group's threads wait for mail: by sleeping,
     /// yielding or spinning.
-    pub(crate) const fn idle(&self) -> Idle {
+    pub(crate) const fn idle_setting(&self) -> Idle {
         self.settings.idle
     }
 
     /// Returns the CPU to which the thread of worker `index` is pinned, if any, and its priority,
     /// if one is set.
-    pub(crate) fn thread_settings(&self, index: usize) -> (Option<usize>, Option<u8>) {
+    pub(crate) fn thread_cpu_and_priority(&self, index: usize) -> (Option<usize>, Option<u8>) {
         let GroupSettings {
             cores, priority, ..
         } = &self.settings;
@@ -276,14 +276,14 @@ impl ActorGroup {
 
     /// Returns the number of threads that run the actors; 0 if the scheduler's own thread runs
     /// them.
-    pub(crate) const fn threads(&self) -> usize {
+    pub(crate) const fn thread_count(&self) -> usize {
         self.threads
     }
 
     /// Moves the actors that have mail to the run queues of the group's threads. From now on, these
     /// threads run them.
     pub(crate) fn hand_actors_to_threads(&self) {
-        for task in self.waiting.close() {
+        for task in self.waiting.close_while_threads_run() {
             self.inject(task);
         }
     }
@@ -298,10 +298,10 @@ impl ActorGroup {
     /// group has no running threads, adds it to the tasks for the thread of the scheduler.
     pub(crate) fn inject(&self, task: Task) {
         match self.waiting.push(task) {
-            PushOutcome::Waits => {}
-            PushOutcome::ForThreads(task) => self.send_to_actor_thread(task),
+            TaskPushOutcome::Waits => {}
+            TaskPushOutcome::ForThreads(task) => self.send_to_actor_thread(task),
             // It ends: no thread will run it.
-            PushOutcome::Over(task) => {
+            TaskPushOutcome::Over(task) => {
                 let _marked = local::mark_thread_in_handler();
                 drop(task);
             }
@@ -309,7 +309,7 @@ impl ActorGroup {
     }
 
     fn send_to_actor_thread(&self, task: Task) {
-        let index = usize::from(task.last_worker());
+        let index = usize::from(task.last_worker_index());
         self.queues
             .inject(index, task, |orphaned| self.end_orphaned_task(orphaned));
     }
@@ -329,32 +329,35 @@ impl ActorGroup {
 
     /// Returns the time after which a handler that has not returned is reported as stuck, in
     /// nanoseconds.
-    pub(crate) fn watchdog_ns(&self) -> u64 {
+    pub(crate) fn watchdog_timeout_ns(&self) -> u64 {
         saturating_nanos(self.settings.watchdog)
     }
 
-    /// Returns the activations (runs of an actor) that began before `before_ns` and have not ended.
-    pub(crate) fn long_activations(&self, before_ns: u64) -> Vec<LongActivation> {
-        long_activations(&self.worker_activities, before_ns)
+    /// Returns the activations (runs of an actor) that began before `began_before_ns` and have not
+    /// ended.
+    pub(crate) fn long_activations(&self, began_before_ns: u64) -> Vec<LongActivation> {
+        long_activations(&self.worker_activities, began_before_ns)
     }
 
     /// Returns a text that identifies an actor in reports, such as its name. `actor` is the id of
     /// the actor.
-    pub(crate) fn describe_actor(&self, actor: usize) -> String {
-        let label = self.emergency_stop.label_of(actor);
-        let name = label.or_else(|| self.registry.name_of(actor));
+    pub(crate) fn describe_actor(&self, actor_id: usize) -> String {
+        let label = self.emergency_stop.label_of_actor(actor_id);
+        let name = label.or_else(|| self.registry.name_of_actor(actor_id));
         name.map_or_else(
             || "an actor without a name".to_owned(),
             |name| format!("actor '{name}'"),
         )
     }
 
-    /// Returns the error text `error` with the name of its actor, whose id is `actor`, in front;
+    /// Returns the error text `error` with the name of its actor, whose id is `actor_id`, in front;
     /// without a name if it has none, or if more than [`SEARCHED_NAMES_MAX`] names are registered.
-    pub(crate) fn with_actor_name(&self, actor: usize, error: &str) -> String {
+    pub(crate) fn with_actor_name(&self, actor_id: usize, error: &str) -> String {
         // WHY: many actors may fail at once, and the search takes a time for each name.
         let is_searched = self.registry.len() <= SEARCHED_NAMES_MAX;
-        let name = is_searched.then(|| self.registry.name_of(actor)).flatten();
+        let name = is_searched
+            .then(|| self.registry.name_of_actor(actor_id))
+            .flatten();
         match name {
             Some(name) => format!("actor '{name}': {error}"),
             None => error.to_owned(),
@@ -375,7 +378,7 @@ impl ActorGroup {
     }
 
     /// Copies the counters of the group to the metrics of its node.
-    pub(crate) fn publish_counts(&self) {
+    pub(crate) fn publish_counters(&self) {
         if let Some(metrics) = self.metrics.get() {
             let counters = self.counters();
             metrics.set_group_counters(counters.handled, counters.failures, counters.panics);
@@ -407,9 +410,9 @@ impl ActorGroup {
         if is_emergency {
             self.begin_emergency_stop();
         } else if !self.emergency_stop.has_run_failed() {
-            self.emergency_stop.set_failing(false);
+            self.emergency_stop.set_node_failing(false);
             self.emergency_stop
-                .release()
+                .release_held_tasks()
                 .into_iter()
                 .for_each(|task| self.inject(task));
         }
@@ -424,12 +427,12 @@ impl ActorGroup {
     }
 
     /// Suspends a failed actor. It is run again at the time `until_ns`, or, if the group is
-    /// stopped, after [`STOPPED_PAUSE_NS_MAX`] at the latest.
+    /// stopped, after [`RESTART_PAUSE_NS_MAX_WHEN_STOPPED`] at the latest.
     pub(crate) fn suspend_actor(&self, task: Task, until_ns: u64) {
         let was_stopped = self.is_stopped();
         let until_ns = if was_stopped {
             let now_ns = self.clock().now_ns();
-            until_ns.min(now_ns.saturating_add(STOPPED_PAUSE_NS_MAX))
+            until_ns.min(now_ns.saturating_add(RESTART_PAUSE_NS_MAX_WHEN_STOPPED))
         } else {
             until_ns
         };
@@ -439,7 +442,7 @@ impl ActorGroup {
         if self.is_over.get() != 0 {
             self.end_orphaned_timers();
         } else if self.emergency_stop.is_engaged() || was_stopped != self.is_stopped() {
-            self.end_pauses();
+            self.end_restart_pauses();
         }
     }
 
@@ -450,7 +453,7 @@ impl ActorGroup {
 
     fn begin_emergency_stop(&self) {
         self.emergency_stop.engage();
-        self.end_pauses();
+        self.end_restart_pauses();
     }
 
     #[inline(always)]
@@ -503,7 +506,7 @@ impl ActorGroup {
     #[cold]
     pub(crate) fn record_failure(&self, is_panic: bool, error: &str) {
         self.count_failure(is_panic, error);
-        self.record_event(failure_kind(is_panic), error);
+        self.record_event(failure_event_kind(is_panic), error);
     }
 
     /// Counts a failure that an actor may have at every message: in its handler, or in `call`.
@@ -517,7 +520,7 @@ impl ActorGroup {
         error: &str,
     ) {
         self.count_failure(is_panic, error);
-        let kind = failure_kind(is_panic);
+        let kind = failure_event_kind(is_panic);
         let now_ns = Clock::kernel().now_ns();
         let admitted = lock(&self.event_limit).take_left_out_count_if_due(kind, call, now_ns);
         if let Some(left_out) = admitted {
@@ -526,7 +529,7 @@ impl ActorGroup {
     }
 
     /// Records the numbers of the failures that were left out: no later event contains them.
-    pub(super) fn record_left_out_failures(&self) {
+    pub(super) fn record_left_out_failure_counts(&self) {
         for (kind, left_out) in lock(&self.event_limit).take_left_out_counts_by_kind() {
             self.record_event(kind, &format!("{left_out} more before the end"));
         }
@@ -540,9 +543,9 @@ impl ActorGroup {
         *lock(&self.last_error) = Some(error.to_owned());
     }
 
-    fn record_event(&self, kind: u8, text: &str) {
+    fn record_event(&self, event_kind: u8, text: &str) {
         if let Some(recorder) = self.recorder.get() {
-            let event = NodeEvent::new(kind, &self.name, Clock::kernel().now_ns());
+            let event = NodeEvent::new(event_kind, &self.name, Clock::kernel().now_ns());
             recorder.record(event.with_text(text));
         }
     }

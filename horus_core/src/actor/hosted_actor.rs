@@ -7,7 +7,7 @@ mod swaps;
 use horus_shm::internals::heap::{
     Activation, ActorEndReport, Behaviour, ControlHandle, Event, Flow, Panic,
 };
-use swaps::shut_down_version;
+use swaps::shut_down_old_version;
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -98,7 +98,7 @@ impl<A: Actor> HostedActor<A> {
         result: NodeResult,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        let flow = turn.worker().count_message();
+        let flow = turn.worker().count_message_and_check_limit();
         match result {
             Ok(()) if self.is_stopping => Flow::Stop,
             Ok(()) => {
@@ -125,14 +125,16 @@ impl<A: Actor> HostedActor<A> {
             return flow_after_visit(turn.group());
         }
         if self.state == HostedState::Ending && !ends {
-            if control.is_message() {
+            if control.counts_as_message() {
                 turn.group().count_undelivered_messages(1);
             }
             // WHY caught: no failure policy applies to an actor that ends.
             drop_actor(control, turn.group());
             return Flow::Continue;
         }
-        if A::HAS_BATCHES && matches!(control, ControlMessage::Swap(_) | ControlMessage::Down(_)) {
+        if A::IMPLEMENTS_END_BATCH
+            && matches!(control, ControlMessage::Swap(_) | ControlMessage::Down(_))
+        {
             let flow = catch_panic(|| self.handle_batch(turn));
             let flow = flow.unwrap_or_else(|panic| {
                 self.apply_failure_policy(&NodeError::from(panic), true, turn)
@@ -152,7 +154,7 @@ impl<A: Actor> HostedActor<A> {
             ControlMessage::End => Flow::Stop,
             ControlMessage::Swap(request) => self.swap_actor(request, turn),
             ControlMessage::Watch(watch) => {
-                watch.add_to(&mut self.extras.get_or_insert_default().watches);
+                watch.add_or_replace_in(&mut self.extras.get_or_insert_default().watches);
                 Flow::Continue
             }
             ControlMessage::ChildDown(end) => self.remove_ended_child(&end, turn),
@@ -176,7 +178,7 @@ impl<A: Actor> HostedActor<A> {
         match result {
             Ok(()) if self.is_stopping => Flow::Stop,
             Ok(()) => {
-                self.accept_swap_after_trial(turn.group());
+                self.accept_swap_if_trial_passed(turn.group());
                 Flow::Continue
             }
             Err(error) => self.apply_failure_policy(&error, false, turn),
@@ -194,7 +196,7 @@ impl<A: Actor> HostedActor<A> {
             return Flow::Stop;
         };
         self.number = number;
-        match self.init(turn) {
+        match self.init_and_check_if_ending(turn) {
             Ok(true) => {
                 self.state = HostedState::Active;
                 Flow::Stop
@@ -217,7 +219,7 @@ impl<A: Actor> HostedActor<A> {
 
     /// Calls the `init` of the actor. Returns true if the actor wants to end. If `init` fails,
     /// returns the error, and true if it was a panic.
-    fn init(
+    fn init_and_check_if_ending(
         &mut self,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Result<bool, (NodeError, bool)> {
@@ -299,7 +301,7 @@ impl<A: Actor> HostedActor<A> {
         ) {
             return;
         }
-        let is_counted = turn.keep_message_counted();
+        let is_counted = turn.keep_counting_if_counted();
         let extras = self.extras.get_or_insert_default();
         extras.stash.put_event_first((event, is_counted));
     }
@@ -323,7 +325,7 @@ impl<A: Actor> HostedActor<A> {
         if matches!(event, Event::Control(ControlMessage::Visit)) {
             return flow_after_visit(turn.group());
         }
-        let is_counted = turn.keep_message_counted();
+        let is_counted = turn.keep_counting_if_counted();
         if let Some(extras) = &mut self.extras {
             extras.stash.queue_event((event, is_counted));
         }
@@ -355,7 +357,7 @@ impl<A: Actor> HostedActor<A> {
                 self.state = HostedState::Ending;
                 extras.children.request_end_of_all();
                 // WHY: it handles no message any more.
-                extras.timers.end_all();
+                extras.timers.cancel_all_at_actor_end();
                 flow = Flow::Continue;
             }
             if !extras.stash.has_ready_event() {
@@ -364,14 +366,14 @@ impl<A: Actor> HostedActor<A> {
             if flow != Flow::Continue {
                 // WHY: without mail, nothing would make the actor go on. If it has ended, it need
                 // not.
-                drop(turn.control().send(ControlMessage::Visit));
+                drop(turn.control_handle().send(ControlMessage::Visit));
                 return flow;
             }
             let Some((event, is_counted)) = extras.stash.next() else {
                 return flow;
             };
             if is_counted {
-                turn.resume_kept_message();
+                turn.begin_kept_message();
             }
             flow = self.handle_event(event, turn);
         }
@@ -433,7 +435,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
 
     #[inline]
     fn end_batch(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Flow {
-        if !A::HAS_BATCHES {
+        if !A::IMPLEMENTS_END_BATCH {
             return Flow::Continue;
         }
         let flow = self.handle_batch(turn);
@@ -450,7 +452,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         panic: Panic,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        let flow = turn.worker().count_message();
+        let flow = turn.worker().count_message_and_check_limit();
         let error = NodeError::from(panic_text(panic));
         let flow = match self.apply_failure_policy(&error, true, turn) {
             Flow::Continue => flow,
@@ -470,7 +472,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     }
 
     #[cold]
-    fn visit(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) {
+    fn handle_visit(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) {
         let safe = self.extras.as_mut().and_then(|extras| extras.safe.as_mut());
         let Some(safe) = safe else {
             return;
@@ -485,8 +487,8 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         }
     }
 
-    fn is_message(control: &ControlMessage) -> bool {
-        control.is_message()
+    fn counts_as_message(control: &ControlMessage) -> bool {
+        control.counts_as_message()
     }
 
     /// Drops a control, unless it is a watch. WHY a watch is kept: the actor that watches has to
@@ -494,7 +496,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     #[cold]
     fn drop_control(&mut self, control: ControlMessage) {
         if let ControlMessage::Watch(watch) = control {
-            watch.add_to(&mut self.extras.get_or_insert_default().watches);
+            watch.add_or_replace_in(&mut self.extras.get_or_insert_default().watches);
         }
     }
 
@@ -519,22 +521,22 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             let old = trial.abandon();
             let held = old.held.iter().filter(|due| due.is_undelivered());
             end.undelivered += held.count() as u64;
-            shut_down_version(old, group);
+            shut_down_old_version(old, group);
         }
         group.record_drop_panics(end.panics);
         if let Some(extras) = &mut self.extras {
-            extras.timers.end_all();
+            extras.timers.cancel_all_at_actor_end();
             for kept in extras.stash.take_all() {
                 let kept = match kept {
                     (Event::Control(ControlMessage::Watch(watch)), _) => {
-                        watch.add_to(&mut extras.watches);
+                        watch.add_or_replace_in(&mut extras.watches);
                         continue;
                     }
                     kept => kept,
                 };
                 let is_message = match &kept.0 {
                     Event::Message(_) => true,
-                    Event::Control(control) => control.is_message(),
+                    Event::Control(control) => control.counts_as_message(),
                 };
                 end.undelivered += u64::from(is_message);
                 drop_actor(kept, group);

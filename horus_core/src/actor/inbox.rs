@@ -76,7 +76,7 @@ impl<M: Send + 'static> HostedInbox<M> {
     ) -> Flow {
         match control {
             ControlMessage::Init(handle) => self.number = turn.group().add_member(handle),
-            ControlMessage::Watch(watch) => watch.add_to(&mut self.watches),
+            ControlMessage::Watch(watch) => watch.add_or_replace_in(&mut self.watches),
             ControlMessage::End => return Flow::Stop,
             // WHY nothing: an inbox is not restarted or replaced, and starts no timer or watch. A
             // restart only wakes its owner.
@@ -93,7 +93,7 @@ impl<M: Send + 'static> HostedInbox<M> {
 impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
     type Message = M;
 
-    const IS_PULLED: bool = true;
+    const HAS_PULL_QUEUE: bool = true;
 
     fn pull_queue(&self) -> Option<Arc<PullQueue<Task>>> {
         Some(Arc::clone(&self.queue))
@@ -157,7 +157,7 @@ impl<M: Send + 'static> Inbox<M> {
         let (address, handle) = heap::spawn_with_handle(Arc::clone(group), hosted, mailbox.limit());
         let mut inbox = Self {
             group: Arc::clone(group),
-            handle: address.control(),
+            handle: address.control_handle(),
             queue,
             task: None,
             taken: None,
@@ -185,7 +185,7 @@ impl<M: Send + 'static> Inbox<M> {
     /// [`TryRecvError::Empty`] if there is no message now, [`TryRecvError::Disconnected`] if no
     /// message can arrive any more.
     pub fn try_recv(&mut self) -> Result<M, TryRecvError> {
-        self.prepare_message();
+        self.try_prepare_message();
         match self.pop_taken_message() {
             Some(message) => Ok(message),
             None if self.is_disconnected() => Err(TryRecvError::Disconnected),
@@ -262,7 +262,7 @@ impl<M: Send + 'static> Inbox<M> {
                 }
             }
             // WHY: the queue of a set may have the tasks of others, which are not taken here.
-            if self.is_in_set || self.queue.register_waker(context.waker()) {
+            if self.is_in_set || self.queue.try_register_waker(context.waker()) {
                 return Poll::Pending;
             }
         }
@@ -282,7 +282,7 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Takes a message out of the mailbox, unless one was already taken out. Returns true if there
     /// is a message to receive.
-    pub(super) fn prepare_message(&mut self) -> bool {
+    pub(super) fn try_prepare_message(&mut self) -> bool {
         if !self.has_taken_messages() {
             self.take_queued_task();
             self.refill_taken_messages(1);
@@ -293,7 +293,7 @@ impl<M: Send + 'static> Inbox<M> {
     fn pop_taken_message(&mut self) -> Option<M> {
         let taken = self.taken.as_mut();
         taken
-            .filter(|_| !self.handle.belongs_to_parent())?
+            .filter(|_| !self.handle.belongs_to_parent_process())?
             .messages
             .pop_front()
     }
@@ -302,27 +302,27 @@ impl<M: Send + 'static> Inbox<M> {
     /// messages out of the mailbox.
     fn take_queued_task(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
-        if !self.is_in_set && self.task.is_none() && !self.handle.belongs_to_parent() {
+        if !self.is_in_set && self.task.is_none() && !self.handle.belongs_to_parent_process() {
             let Self { queue, task, .. } = self;
-            queue.take(|found| *task = Some(found));
+            queue.take_all_entries(|found| *task = Some(found));
         }
     }
 
-    /// Moves up to `max` messages from the mailbox to `taken`. Moves none if the inbox sleeps or
-    /// has ended.
-    fn refill_taken_messages(&mut self, max: u32) {
-        if self.handle.belongs_to_parent() {
+    /// Moves up to `messages_max` messages from the mailbox to `taken`. Moves none if the inbox
+    /// sleeps or has ended.
+    fn refill_taken_messages(&mut self, messages_max: u32) {
+        if self.handle.belongs_to_parent_process() {
             return;
         }
         while let Some(task) = self.task.take() {
-            self.run_task(task, max);
+            self.run_task(task, messages_max);
             if self.has_taken_messages() {
                 return;
             }
         }
     }
 
-    fn run_task(&mut self, task: Task, max: u32) {
+    fn run_task(&mut self, task: Task, messages_max: u32) {
         let mut context = WorkerContext::without_mail_wait(&self.group.clock());
         let taken = self.taken.take().unwrap_or_else(|| {
             Box::new(TakenMessages {
@@ -332,7 +332,7 @@ impl<M: Send + 'static> Inbox<M> {
             })
         });
         context.taken = Some(taken);
-        match task.run(&self.group, &mut context, max) {
+        match task.run(&self.group, &mut context, messages_max) {
             ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => {
                 self.task = Some(task)
             }
@@ -348,34 +348,35 @@ impl<M: Send + 'static> Inbox<M> {
     /// WHY the caller wakes the inbox: the shared state of the inbox switches to the new queue when
     /// the inbox handles its next event. The wake is such an event, so the inbox cannot sleep
     /// before its shared state has the new queue.
-    pub(super) fn move_to_queue(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
+    pub(super) fn switch_to_queue(&mut self, queue: Arc<PullQueue<Task>>, is_queue_of_set: bool) {
         self.remove_waker();
         if let Some(taken) = &mut self.taken {
             taken.queue = Arc::clone(&queue);
             taken.is_known = false;
         }
         self.queue = queue;
-        self.is_in_set = is_of_set;
+        self.is_in_set = is_queue_of_set;
     }
 }
 
 impl<M> Inbox<M> {
     fn has_taken_messages(&self) -> bool {
         let taken = self.taken.as_ref();
-        taken.is_some_and(|taken| !taken.messages.is_empty()) && !self.handle.belongs_to_parent()
+        taken.is_some_and(|taken| !taken.messages.is_empty())
+            && !self.handle.belongs_to_parent_process()
     }
 
     /// Removes the waker that a poll has registered. Has no effect in a forked child. WHY: a thread
     /// of the parent may have held the lock when the child was forked.
     fn remove_waker(&self) {
-        if !self.handle.belongs_to_parent() {
+        if !self.handle.belongs_to_parent_process() {
             self.queue.remove_waker();
         }
     }
 
     /// Wakes the inbox, unless it is awake, so that its task gets into the queue. Returns false if
     /// the inbox has ended, so that there will be no task.
-    pub(super) fn wake(&self) -> bool {
+    pub(super) fn wake_unless_ended(&self) -> bool {
         let is_over = self.is_ended || self.handle.send(ControlMessage::Restart).is_err();
         !is_over
     }
@@ -386,7 +387,7 @@ impl<M> Inbox<M> {
         // it.
         let queue = Arc::clone(&self.queue);
         queue.wait_until(WaitPolicy::endless(), || {
-            queue.take(|found| self.task = Some(found));
+            queue.take_all_entries(|found| self.task = Some(found));
             self.task.is_some().then_some(())
         });
     }
@@ -395,7 +396,7 @@ impl<M> Inbox<M> {
 impl<M> Drop for Inbox<M> {
     fn drop(&mut self) {
         // WHY: in a forked child, a thread of its parent may have held a lock.
-        if self.handle.belongs_to_parent() {
+        if self.handle.belongs_to_parent_process() {
             return;
         }
         self.remove_waker();
@@ -403,7 +404,7 @@ impl<M> Drop for Inbox<M> {
         if left > 0 {
             self.group.count_undelivered_messages(left as u64);
         }
-        if self.task.is_none() && !self.is_in_set && self.wake() {
+        if self.task.is_none() && !self.is_in_set && self.wake_unless_ended() {
             self.wait_for_task();
         }
         // WHY: an actor whose task is dropped ends.

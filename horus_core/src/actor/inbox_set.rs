@@ -72,11 +72,11 @@ impl<M: Send + 'static> InboxSet<M> {
     /// [`Self::wait`] reports that this inbox has mail.
     pub fn add(&mut self, mut inbox: Inbox<M>) -> ActorId {
         let id = inbox.id();
-        if inbox.wake() {
+        if inbox.wake_unless_ended() {
             if inbox.task.is_none() {
                 inbox.wait_for_task();
             }
-            inbox.move_to_queue(Arc::clone(&self.queue), true);
+            inbox.switch_to_queue(Arc::clone(&self.queue), true);
         }
         inbox.is_in_set = true;
         self.returned.push(id);
@@ -87,7 +87,7 @@ impl<M: Send + 'static> InboxSet<M> {
     /// Removes an inbox from the set, and returns it with the mail that it has; `None` if it is not
     /// in the set.
     pub fn remove(&mut self, id: ActorId) -> Option<Inbox<M>> {
-        let is_awake = self.inboxes.get(&id.0)?.wake();
+        let is_awake = self.inboxes.get(&id.0)?.wake_unless_ended();
         let has_task = |set: &Self| set.inboxes[&id.0].task.is_some();
         while is_awake && !has_task(self) {
             let woken = self.wait_for_inboxes(WaitPolicy::endless());
@@ -98,7 +98,7 @@ impl<M: Send + 'static> InboxSet<M> {
         }
         let mut inbox = self.inboxes.remove(&id.0)?;
         self.returned.retain(|returned| *returned != id);
-        inbox.move_to_queue(Arc::default(), false);
+        inbox.switch_to_queue(Arc::default(), false);
         Some(inbox)
     }
 
@@ -162,7 +162,7 @@ impl<M: Send + 'static> InboxSet<M> {
         let Some(inbox) = self.inboxes.get_mut(&id.0) else {
             return false;
         };
-        inbox.prepare_message()
+        inbox.try_prepare_message()
             || (inbox.is_disconnected() && !std::mem::replace(&mut inbox.is_end_known, true))
     }
 }
@@ -190,7 +190,7 @@ impl<M> InboxSet<M> {
         let mut woken = Vec::new();
         let Self { queue, inboxes, .. } = self;
         queue.wait_until(wait_policy, || {
-            queue.take(|task| {
+            queue.take_all_entries(|task| {
                 let id = task.id();
                 if let Some(inbox) = inboxes.get_mut(&id) {
                     inbox.task = Some(task);
@@ -207,7 +207,7 @@ impl<M> Drop for InboxSet<M> {
     fn drop(&mut self) {
         let asleep = |inbox: &&Inbox<M>| inbox.task.is_none();
         let woken = self.inboxes.values().filter(asleep);
-        let mut left = woken.filter(|inbox| inbox.wake()).count();
+        let mut left = woken.filter(|inbox| inbox.wake_unless_ended()).count();
         while left > 0 {
             left -= self.wait_for_inboxes(WaitPolicy::endless()).len();
         }

@@ -12,11 +12,11 @@ use crate::actor::watch::ActorWatch;
 
 /// Number of activations (runs of an actor) after which a worker checks the queue into which other
 /// threads put tasks for it.
-const ACTIVATIONS_PER_INJECTED_CHECK: u32 = 64;
+const ACTIVATIONS_PER_INJECTOR_CHECK: u32 = 64;
 
 /// The time after which a worker checks the queue into which other threads put tasks for it, in
 /// nanoseconds.
-const INJECTED_CHECK_PERIOD_NS: u64 = 200_000;
+const INJECTOR_CHECK_PERIOD_NS: u64 = 200_000;
 
 /// The maximum number of times in a row that a worker prefers the actor that got mail last to
 /// actors that have waited longer.
@@ -24,22 +24,22 @@ const NEWEST_FIRST_STREAK_MAX: u32 = 32;
 
 /// A function that runs those actors of a threadless group that have mail. It returns false if no
 /// actor had mail, and `None` if another thread runs the actors of the group from now on.
-type RunGroupFn = Rc<dyn Fn() -> Option<bool>>;
+type RunThreadlessGroupFn = Rc<dyn Fn() -> Option<bool>>;
 
 thread_local! {
     /// The groups whose actors this thread runs, because these groups have no threads. The key is
     /// the memory address of the group.
-    static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroupFn)>> =
+    static THREADLESS_GROUPS: RefCell<Vec<(usize, RunThreadlessGroupFn)>> =
         const { RefCell::new(Vec::new()) };
     static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
     /// The id of the actor that this thread is spawning; 0 if there is none.
-    static SPAWNING_ACTOR: Cell<usize> = const { Cell::new(0) };
+    static SPAWNING_ACTOR_ID: Cell<usize> = const { Cell::new(0) };
     /// The task of the actor that this thread is spawning; `None` until the actor is woken. The
     /// thread runs it at once, without a queue.
     static SPAWNED_TASK: Cell<Option<Task>> = const { Cell::new(None) };
     /// True while this thread runs a handler although it is not a worker. Calls on this thread must
     /// then not wait for another actor.
-    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
+    static IS_IN_HANDLER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A guard for a handler that runs on a thread which is not a worker. Until it is dropped, calls on
@@ -55,13 +55,13 @@ pub(crate) struct HandlerGuard {
 /// so calls that wait for another actor then return an error.
 pub(crate) fn mark_thread_in_handler() -> HandlerGuard {
     HandlerGuard {
-        before: IN_HANDLER.replace(true),
+        before: IS_IN_HANDLER.replace(true),
     }
 }
 
 impl Drop for HandlerGuard {
     fn drop(&mut self) {
-        IN_HANDLER.set(self.before);
+        IS_IN_HANDLER.set(self.before);
     }
 }
 
@@ -76,14 +76,14 @@ pub(crate) struct LocalWorker {
     looked_ns: u64,
 }
 
-fn group_address(group: &ActorGroup) -> usize {
+fn group_memory_address(group: &ActorGroup) -> usize {
     std::ptr::from_ref(group).addr()
 }
 
 /// Installs `worker` as the worker of the calling thread, until [`take_local_worker`] removes it.
 pub(crate) fn set_local_worker(group: &ActorGroup, worker: Worker<Task>) {
     let local = LocalWorker {
-        group: group_address(group),
+        group: group_memory_address(group),
         worker,
         streak: 0,
         activations: 0,
@@ -99,7 +99,7 @@ pub(crate) fn take_local_worker() -> Option<Worker<Task>> {
 
 /// Returns true if the calling thread runs actors, so that it must not wait for another actor.
 pub fn is_worker() -> bool {
-    let is_marked = IN_HANDLER.try_with(Cell::get).unwrap_or(false);
+    let is_marked = IS_IN_HANDLER.try_with(Cell::get).unwrap_or(false);
     is_marked
         || LOCAL_WORKER
             .try_with(|local| local.try_borrow().is_ok_and(|local| local.is_some()))
@@ -109,28 +109,31 @@ pub fn is_worker() -> bool {
 /// Makes the calling thread run the actors of `group`, which has no threads, whenever the thread
 /// waits for an answer. If the thread does not do that already, stores the function that `make`
 /// returns, and later calls it to run the actors.
-pub(crate) fn add_threadless_group(group: &ActorGroup, make: impl FnOnce() -> RunGroupFn) {
+pub(crate) fn add_threadless_group(
+    group: &ActorGroup,
+    make: impl FnOnce() -> RunThreadlessGroupFn,
+) {
     let is_known = |turns: &Vec<(usize, _)>| {
         turns
             .iter()
-            .any(|(known, _)| *known == group_address(group))
+            .any(|(known, _)| *known == group_memory_address(group))
     };
     if !THREADLESS_GROUPS.with_borrow(is_known) {
         let run = make();
-        THREADLESS_GROUPS.with_borrow_mut(|turns| turns.push((group_address(group), run)));
+        THREADLESS_GROUPS.with_borrow_mut(|turns| turns.push((group_memory_address(group), run)));
     }
 }
 
 /// Reverts [`add_threadless_group`]: the calling thread no longer runs the actors of `group`.
 pub(crate) fn remove_threadless_group(group: &ActorGroup) {
-    remove_group(group_address(group));
+    remove_threadless_group_at(group_memory_address(group));
 }
 
-fn remove_group(group: usize) {
+fn remove_threadless_group_at(address: usize) {
     // WHY ignored: a thread that ends runs no actors any more.
     let removed = THREADLESS_GROUPS.try_with(|turns| {
         let mut turns = turns.borrow_mut();
-        let index = turns.iter().position(|(known, _)| *known == group)?;
+        let index = turns.iter().position(|(known, _)| *known == address)?;
         Some(turns.remove(index))
     });
     // WHY here: it may be the last that holds the group, and drops values of users.
@@ -152,7 +155,7 @@ pub(crate) fn run_threadless_groups() -> Option<bool> {
                 has_run = Some(ran | has_run.unwrap_or(false));
                 index += 1;
             }
-            None => remove_group(group),
+            None => remove_threadless_group_at(group),
         }
     }
 }
@@ -193,7 +196,7 @@ pub(crate) fn wait_and_run_actors<R>(
 
 /// Returns a number that identifies the calling thread: no other thread has it while this one
 /// lives.
-pub(crate) fn thread_number() -> usize {
+pub(crate) fn current_thread_number() -> usize {
     THREADLESS_GROUPS.with(|turns| std::ptr::from_ref(turns).addr())
 }
 
@@ -207,15 +210,15 @@ pub(crate) fn with_worker_of_this_thread<R>(act: impl FnOnce(&mut LocalWorker) -
 
 /// Returns true if the worker of the calling thread has an actor to run. Also returns true if the
 /// thread has no worker.
-pub(crate) fn has_local_work() -> bool {
+pub(crate) fn has_work_on_this_thread() -> bool {
     with_worker_of_this_thread(|local| local.worker.has_own_entry()).unwrap_or(true)
 }
 
 /// Puts the actor `task` into the queue of the calling thread's worker, and returns `None`. Returns
 /// `task` if the thread has no worker, or if its worker belongs to a different group.
 #[inline]
-pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
-    if SPAWNING_ACTOR.get() == task.id() {
+pub(crate) fn schedule_on_this_thread(group: &ActorGroup, task: Task) -> Option<Task> {
+    if SPAWNING_ACTOR_ID.get() == task.id() {
         SPAWNED_TASK.set(Some(task));
         return None;
     }
@@ -224,10 +227,10 @@ pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
     let _ = LOCAL_WORKER.try_with(|local| {
         if let Ok(mut local) = local.try_borrow_mut()
             && let Some(local) = &mut *local
-            && local.group == group_address(group)
+            && local.group == group_memory_address(group)
             && let Some(task) = task.take()
         {
-            local.worker.push_next(task);
+            local.worker.push_lifo_entry(task);
         }
     });
     task
@@ -235,18 +238,18 @@ pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
 
 /// Wakes a new actor so that it can be initialised. `watch` is the watch of its parent, if it has
 /// one. Returns the actor's task, which the caller has to run.
-pub(crate) fn begin_init<M: Send + 'static>(
+pub(crate) fn wake_actor_for_init<M: Send + 'static>(
     address: &Address<M, ActorGroup>,
     handle: ControlHandle<ActorGroup>,
     watch: Option<ActorWatch>,
 ) -> Option<Task> {
-    let before = SPAWNING_ACTOR.replace(address.id());
+    let before = SPAWNING_ACTOR_ID.replace(address.id());
     // WHY ignored, both: nobody else knows the actor, so it has not ended.
     let _ = address.send_control(ControlMessage::Init(handle));
     if let Some(watch) = watch {
         let _ = address.send_control(ControlMessage::Watch(watch));
     }
-    SPAWNING_ACTOR.set(before);
+    SPAWNING_ACTOR_ID.set(before);
     SPAWNED_TASK.take()
 }
 
@@ -274,13 +277,13 @@ impl LocalWorker {
     #[inline(always)]
     fn find_task(&mut self, now_ns: u64) -> Option<Task> {
         self.activations += 1;
-        let is_due = self.activations >= ACTIVATIONS_PER_INJECTED_CHECK
-            || now_ns.saturating_sub(self.looked_ns) >= INJECTED_CHECK_PERIOD_NS;
-        if is_due && let Some(found) = self.find_task_elsewhere(now_ns) {
+        let is_due = self.activations >= ACTIVATIONS_PER_INJECTOR_CHECK
+            || now_ns.saturating_sub(self.looked_ns) >= INJECTOR_CHECK_PERIOD_NS;
+        if is_due && let Some(found) = self.find_task_outside_own_queue(now_ns) {
             return Some(found);
         }
         if self.streak < NEWEST_FIRST_STREAK_MAX
-            && let Some(task) = self.worker.pop_next()
+            && let Some(task) = self.worker.pop_lifo_entry()
         {
             self.streak += 1;
             return Some(task);
@@ -291,7 +294,7 @@ impl LocalWorker {
     /// Finds a task outside of this worker's own queue: one that another thread has sent to this
     /// worker, or one in the queue of a thread that is blocked.
     #[cold]
-    fn find_task_elsewhere(&mut self, now_ns: u64) -> Option<Task> {
+    fn find_task_outside_own_queue(&mut self, now_ns: u64) -> Option<Task> {
         self.activations = 0;
         self.looked_ns = now_ns;
         let sent = self.worker.pop_injected_entry();
@@ -301,7 +304,7 @@ impl LocalWorker {
     #[inline(never)]
     fn find_waiting_task(&mut self) -> Option<Task> {
         self.streak = 0;
-        let waiting = self.worker.pop().or_else(|| self.worker.pop_next());
+        let waiting = self.worker.pop().or_else(|| self.worker.pop_lifo_entry());
         waiting.or_else(|| self.worker.pop_injected_entry())
     }
 }

@@ -45,13 +45,13 @@ impl RegisteredNames {
         let all = std::mem::take(&mut self.addresses).into_iter();
         let (ended, alive) = all.partition(|(_, address)| address.has_ended());
         self.addresses = alive;
-        self.limit = (2 * self.addresses.len()).max(CLEANUP_ENTRIES_MIN);
+        self.limit = (2 * self.addresses.len()).max(NAMES_BEFORE_CLEANUP_MIN);
         ended
     }
 }
 
 /// Number of entries below which actors that have ended are not removed.
-const CLEANUP_ENTRIES_MIN: usize = 64;
+const NAMES_BEFORE_CLEANUP_MIN: usize = 64;
 
 impl Registry {
     fn lock(&self) -> MutexGuard<'_, RegisteredNames> {
@@ -91,7 +91,7 @@ impl Registry {
     pub(crate) fn find<T: RegisteredAddress + Clone>(
         &self,
         name: &str,
-        wanted: &'static str,
+        wanted_message_type: &'static str,
     ) -> Result<T, FindError> {
         let names = self.lock();
         let unknown = || FindError::Unknown {
@@ -108,7 +108,7 @@ impl Registry {
             .ok_or_else(|| FindError::Type {
                 name: name.to_owned(),
                 registered: address.message_type(),
-                wanted,
+                wanted: wanted_message_type,
             })
     }
 
@@ -130,12 +130,12 @@ impl Registry {
 
     /// Returns a name under which the actor with this [`ActorId`](crate::actor::ActorId) number is
     /// registered; `None` if it has no name. Searches all names.
-    pub(crate) fn name_of(&self, number: usize) -> Option<String> {
+    pub(crate) fn name_of_actor(&self, actor_number: usize) -> Option<String> {
         let names = self.lock();
         let mut of_it = names
             .addresses
             .iter()
-            .filter(|(_, actor)| actor.actor_number() == number);
+            .filter(|(_, actor)| actor.actor_number() == actor_number);
         of_it.next().map(|(name, _)| name.clone())
     }
 
@@ -208,7 +208,7 @@ mod tests {
                     .unwrap();
             }
             has_ended.store(true, Ordering::Relaxed);
-            let limit = CLEANUP_ENTRIES_MIN.max(2 * (number / 100 + 2));
+            let limit = NAMES_BEFORE_CLEANUP_MIN.max(2 * (number / 100 + 2));
             assert!(registry.lock().addresses.len() <= limit);
         }
         assert_eq!(registry.names("").len(), 100);

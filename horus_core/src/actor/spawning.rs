@@ -46,12 +46,12 @@ impl<A: Actor> Context<'_, A> {
     ) -> Result<Address<M>, SpawnError> {
         let mut number = None;
         let spawned = spawn(&mut |child| {
-            let (added, watch) = self.adopt(child);
+            let (added, watch) = self.adopt_child(child);
             number = Some(added);
             watch
         });
         if let (Err(_), Some(number)) = (&spawned, number) {
-            self.disown(number);
+            self.forget_child(number);
         }
         spawned
     }

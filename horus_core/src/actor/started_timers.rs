@@ -4,7 +4,7 @@
 use crate::actor::timer::Timer;
 
 /// The length of a list at which timers that are over are removed for the first time.
-const FIRST_REMOVAL_LEN: usize = 4;
+const TIMERS_BEFORE_FIRST_REMOVAL: usize = 4;
 
 /// The timers of one actor that may still send a message, each with the generation of the actor
 /// that has started it.
@@ -19,19 +19,19 @@ impl Default for StartedTimers {
     fn default() -> Self {
         Self {
             list: Vec::new(),
-            removal_len: FIRST_REMOVAL_LEN,
+            removal_len: TIMERS_BEFORE_FIRST_REMOVAL,
         }
     }
 }
 
 impl StartedTimers {
     /// Adds a timer that the actor has started in this generation. At most half of the entries, or
-    /// [`FIRST_REMOVAL_LEN`], are timers that were over at the last removal.
+    /// [`TIMERS_BEFORE_FIRST_REMOVAL`], are timers that were over at the last removal.
     pub(super) fn add(&mut self, generation: u32, timer: Timer) {
         // WHY only then: the time for each added timer stays the same, whatever their number.
         if self.list.len() >= self.removal_len {
-            self.list.retain(|(_, timer)| !timer.is_over());
-            self.removal_len = (2 * self.list.len()).max(FIRST_REMOVAL_LEN);
+            self.list.retain(|(_, timer)| !timer.has_no_more_messages());
+            self.removal_len = (2 * self.list.len()).max(TIMERS_BEFORE_FIRST_REMOVAL);
         }
         self.list.push((generation, timer));
     }
@@ -49,9 +49,10 @@ impl StartedTimers {
     }
 
     /// Cancels all timers because the actor ends: their messages that wait count as undelivered.
-    pub(super) fn end_all(&mut self) {
+    pub(super) fn cancel_all_at_actor_end(&mut self) {
         let all = std::mem::take(self).list;
-        all.into_iter().for_each(|(_, timer)| timer.end());
+        all.into_iter()
+            .for_each(|(_, timer)| timer.cancel_at_actor_end());
     }
 }
 
@@ -69,7 +70,9 @@ mod tests {
     #[test]
     fn timers_that_are_over_do_not_pile_up() {
         let mut started = StartedTimers::default();
-        let lasting: Vec<_> = (0..FIRST_REMOVAL_LEN).map(|_| pending()).collect();
+        let lasting: Vec<_> = (0..TIMERS_BEFORE_FIRST_REMOVAL)
+            .map(|_| pending())
+            .collect();
         lasting
             .iter()
             .for_each(|pending| started.add(0, pending.timer()));
@@ -80,7 +83,7 @@ mod tests {
                 pending.timer().cancel();
             }
             drop(pending);
-            assert!(started.list.len() <= 2 * FIRST_REMOVAL_LEN);
+            assert!(started.list.len() <= 2 * TIMERS_BEFORE_FIRST_REMOVAL);
         }
         started.cancel_all();
         assert!(lasting.iter().all(PendingTimer::is_cancelled));

@@ -41,13 +41,13 @@ impl<M> Stash<M> {
     }
 
     /// Adds an event behind the events that are handled next, before other mail.
-    pub(super) fn queue_event(&mut self, kept: StashedEvent<M>) {
-        self.ready.push_back(kept);
+    pub(super) fn queue_event(&mut self, event: StashedEvent<M>) {
+        self.ready.push_back(event);
     }
 
     /// Puts an event in front of all stored events, so that it is handled next.
-    pub(super) fn put_event_first(&mut self, kept: StashedEvent<M>) {
-        self.ready.push_front(kept);
+    pub(super) fn put_event_first(&mut self, event: StashedEvent<M>) {
+        self.ready.push_front(event);
     }
 
     /// Removes and returns the event that has to be handled next, if there is one.

@@ -25,7 +25,7 @@ impl SwapRequest {
     }
 
     /// Returns a new handle with which a caller observes the outcome of the swap.
-    pub(crate) fn handle(&self) -> Swap {
+    pub(crate) fn swap_handle(&self) -> Swap {
         self.swap.clone()
     }
 

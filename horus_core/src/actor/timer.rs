@@ -13,16 +13,17 @@ use horus_shm::internals::sync::Word;
 pub struct Timer(Arc<TimerState>);
 
 /// The value of [`TimerState::cancelled`] for a timer whose message nobody wants.
-const CANCELLED: u64 = 1;
+const TIMER_CANCELLED: u64 = 1;
 
 /// The value of [`TimerState::cancelled`] for a timer that was cancelled because its actor ends. A
 /// message of it that waits counts as undelivered.
-const ENDED: u64 = 2;
+const TIMER_ENDED_WITH_ACTOR: u64 = 2;
 
 /// The state that a timer shares with its handles and with the messages that it has sent.
 #[derive(Default)]
 struct TimerState {
-    /// [`CANCELLED`] if the timer was cancelled, [`ENDED`] if it has ended with its actor, else 0.
+    /// [`TIMER_CANCELLED`] if the timer was cancelled, [`TIMER_ENDED_WITH_ACTOR`] if it has ended
+    /// with its actor, else 0.
     cancelled: AtomicU64,
     /// 1 while a message of the timer waits in the actor's mailbox, otherwise 0.
     waiting: AtomicU64,
@@ -38,12 +39,12 @@ impl TimerState {
 
     /// Removes the function that sends the messages. The caller drops or calls it without the lock,
     /// because both run user code.
-    fn take_send(&self) -> Option<SendTimerMessage> {
+    fn take_send_function(&self) -> Option<SendTimerMessage> {
         self.lock().take()
     }
 
     /// Puts the function back after a call, unless the timer was cancelled meanwhile.
-    fn put_send_back(&self, send: SendTimerMessage) {
+    fn put_send_function_back(&self, send: SendTimerMessage) {
         let mut place = self.lock();
         // Relaxed: stored under the lock.
         if self.cancelled.get() == 0 {
@@ -57,15 +58,15 @@ impl Timer {
     /// handled. The timer no longer keeps the actor alive. What it would have sent is dropped on
     /// the calling thread, or, if its function is just being called, after that call.
     pub fn cancel(&self) {
-        self.stop(CANCELLED);
+        self.cancel_for(TIMER_CANCELLED);
     }
 
     /// Cancels the timer because its actor ends.
-    pub(super) fn end(&self) {
-        self.stop(ENDED);
+    pub(super) fn cancel_at_actor_end(&self) {
+        self.cancel_for(TIMER_ENDED_WITH_ACTOR);
     }
 
-    fn stop(&self, reason: u64) {
+    fn cancel_for(&self, reason: u64) {
         let mut place = self.0.lock();
         // Relaxed: for the actor itself it takes effect at once, for other threads soon.
         // WHY under the lock: who sees it and takes the lock finds that the function is gone.
@@ -86,7 +87,7 @@ impl Timer {
 
     /// Returns true if the timer was cancelled, or if this is its only handle and it sends no more
     /// messages.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_no_more_messages(&self) -> bool {
         self.is_cancelled() || Arc::strong_count(&self.0) == 1
     }
 }
@@ -107,7 +108,7 @@ type SendTimerMessage = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
 pub(crate) struct PendingTimer {
     timer: Timer,
     /// The id of the actor that started the timer; 0 if it is not known.
-    actor: usize,
+    actor_id: usize,
     /// The time between two messages of the timer, in nanoseconds; 0 if the timer sends only one
     /// message.
     period_ns: u64,
@@ -129,7 +130,7 @@ impl PendingTimer {
     pub(crate) fn new((delay_ns, period_ns): (u64, u64), send: SendTimerMessage) -> Self {
         Self {
             delay_ns,
-            actor: 0,
+            actor_id: 0,
             timer: Timer(Arc::new(TimerState {
                 send: Mutex::new(Some(send)),
                 ..TimerState::default()
@@ -138,15 +139,15 @@ impl PendingTimer {
         }
     }
 
-    /// Records which actor has started the timer. `id` is its id.
-    pub(crate) const fn of_actor(mut self, id: usize) -> Self {
-        self.actor = id;
+    /// Records which actor has started the timer. `actor_id` is its id.
+    pub(crate) const fn with_actor_id(mut self, actor_id: usize) -> Self {
+        self.actor_id = actor_id;
         self
     }
 
     /// Returns the id of the actor that started the timer; 0 if it is not known.
-    pub(crate) const fn actor(&self) -> usize {
-        self.actor
+    pub(crate) const fn actor_id(&self) -> usize {
+        self.actor_id
     }
 
     /// Returns the time from the start of the timer to its first message, in nanoseconds.
@@ -166,19 +167,19 @@ impl PendingTimer {
 
     /// Sends the message that was due at `due_ns`, unless the previous one still waits in the
     /// mailbox. Returns the time at which the next message is due; `None` if there is none.
-    pub(crate) fn send_due_message(&mut self, due_ns: u64, now_ns: u64) -> Option<u64> {
+    pub(crate) fn send_and_find_next_due_ns(&mut self, due_ns: u64, now_ns: u64) -> Option<u64> {
         if self.timer.is_cancelled() {
             return None;
         }
         // Relaxed: one thread at a time has the pending timer, and the mailbox orders the messages.
         if self.timer.0.waiting.get() == 0 {
             // `None` if the timer was cancelled just now.
-            let mut send = self.timer.0.take_send()?;
+            let mut send = self.timer.0.take_send_function()?;
             self.timer.0.waiting.set(1);
             if !send(self.timer.clone()) {
                 return None;
             }
-            self.timer.0.put_send_back(send);
+            self.timer.0.put_send_function_back(send);
         }
         let late_ns = now_ns.saturating_sub(due_ns);
         let periods = late_ns.checked_div(self.period_ns)?.saturating_add(1);
@@ -189,7 +190,7 @@ impl PendingTimer {
 impl Drop for PendingTimer {
     /// Ends the timer. WHY here: handles of the timer may outlive it, and must not keep the actor.
     fn drop(&mut self) {
-        drop(self.timer.0.take_send());
+        drop(self.timer.0.take_send_function());
     }
 }
 
@@ -217,7 +218,7 @@ impl TimerMessage {
 
     /// Reports to the actor that the function of its timer has panicked. `panic` is the text of the
     /// panic.
-    pub(crate) const fn of_panic(timer: Timer, generation: u32, panic: String) -> Self {
+    pub(crate) const fn from_panic(timer: Timer, generation: u32, panic: String) -> Self {
         Self {
             timer,
             generation,
@@ -228,7 +229,7 @@ impl TimerMessage {
     /// Returns true if this is a message that the actor would have handled if it had not ended.
     pub(super) fn is_undelivered(&self) -> bool {
         // Relaxed: as in `Timer::cancel`.
-        matches!(self.message, Some(Ok(_))) && self.timer.0.cancelled.get() != CANCELLED
+        matches!(self.message, Some(Ok(_))) && self.timer.0.cancelled.get() != TIMER_CANCELLED
     }
 
     /// Returns the generation of the actor that started the timer.
@@ -281,11 +282,11 @@ mod tests {
     #[test]
     fn a_late_timer_goes_on_at_its_next_due_time() {
         let mut pending = PendingTimer::new((10, 10), Box::new(|_| true));
-        assert_eq!(pending.send_due_message(100, 100), Some(110));
-        assert_eq!(pending.send_due_message(110, 139), Some(140));
-        assert_eq!(pending.send_due_message(140, 150), Some(160));
+        assert_eq!(pending.send_and_find_next_due_ns(100, 100), Some(110));
+        assert_eq!(pending.send_and_find_next_due_ns(110, 139), Some(140));
+        assert_eq!(pending.send_and_find_next_due_ns(140, 150), Some(160));
         pending.timer().cancel();
-        assert_eq!(pending.send_due_message(160, 160), None);
+        assert_eq!(pending.send_and_find_next_due_ns(160, 160), None);
     }
 
     /// A timer that is cancelled while its function runs drops the function after the call.
@@ -299,11 +300,11 @@ mod tests {
         };
         let mut pending = PendingTimer::new((10, 10), Box::new(send));
         let handle = pending.timer();
-        pending.send_due_message(0, 0);
+        pending.send_and_find_next_due_ns(0, 0);
         assert!(handle.is_cancelled());
         assert_eq!(Arc::strong_count(&held), 1, "the function was dropped");
         drop(TimerMessage::new(handle, 0, ()));
-        assert_eq!(pending.send_due_message(10, 10), None);
+        assert_eq!(pending.send_and_find_next_due_ns(10, 10), None);
     }
 
     #[test]
@@ -317,8 +318,8 @@ mod tests {
         let mut pending = PendingTimer::new((10, 10), Box::new(send));
         assert_eq!(
             (
-                pending.send_due_message(0, 0),
-                pending.send_due_message(10, 10)
+                pending.send_and_find_next_due_ns(0, 0),
+                pending.send_and_find_next_due_ns(10, 10)
             ),
             (Some(10), Some(20))
         );
@@ -327,7 +328,7 @@ mod tests {
         assert!(due.take_message::<Arc<AtomicU64>>(3).is_some());
         drop(due);
         assert_eq!(
-            (pending.send_due_message(20, 20), sent.get()),
+            (pending.send_and_find_next_due_ns(20, 20), sent.get()),
             (Some(30), 2)
         );
         let mut due = TimerMessage::new(pending.timer(), 3, 7_u64);
@@ -338,10 +339,10 @@ mod tests {
         );
         assert!(pending.timer().is_cancelled());
         let mut other = PendingTimer::new((10, 10), Box::new(|_| true));
-        assert_eq!(other.send_due_message(0, 0), Some(10));
+        assert_eq!(other.send_and_find_next_due_ns(0, 0), Some(10));
         drop(TimerMessage::new(other.timer(), 3, 7_u64));
         assert_eq!(other.timer.0.waiting.get(), 0, "the mailbox was dropped");
         let mut once = PendingTimer::new((0, 0), Box::new(|_| true));
-        assert_eq!(once.send_due_message(0, 0), None);
+        assert_eq!(once.send_and_find_next_due_ns(0, 0), None);
     }
 }

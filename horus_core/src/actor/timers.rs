@@ -25,7 +25,7 @@ pub(crate) struct Timers<T> {
 }
 
 /// The number of entries at which cancelled ones are removed for the first time.
-const FIRST_REMOVAL_LEN: usize = 64;
+const ENTRIES_BEFORE_FIRST_REMOVAL: usize = 64;
 
 /// The entries, and the number of entries at which the cancelled ones are removed.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl<T> TimerHeap<T> {
         if self.entries.len() >= self.removal_len {
             self.entries
                 .retain(|Reverse(timer)| !is_cancelled(&timer.entry));
-            self.removal_len = (2 * self.entries.len()).max(FIRST_REMOVAL_LEN);
+            self.removal_len = (2 * self.entries.len()).max(ENTRIES_BEFORE_FIRST_REMOVAL);
         }
     }
 }
@@ -49,7 +49,7 @@ impl<T> TimerHeap<T> {
 /// An entry of [`Timers`], with the time at which it is due.
 #[derive(Debug)]
 struct TimedEntry<T> {
-    at_ns: u64,
+    due_ns: u64,
     /// Number of entries that were added before this one. Of two entries that are due at the same
     /// time, the one that was added first comes first.
     number: u64,
@@ -58,7 +58,7 @@ struct TimedEntry<T> {
 
 impl<T> PartialEq for TimedEntry<T> {
     fn eq(&self, other: &Self) -> bool {
-        (self.at_ns, self.number) == (other.at_ns, other.number)
+        (self.due_ns, self.number) == (other.due_ns, other.number)
     }
 }
 
@@ -72,7 +72,7 @@ impl<T> PartialOrd for TimedEntry<T> {
 
 impl<T> Ord for TimedEntry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
+        (self.due_ns, self.number).cmp(&(other.due_ns, other.number))
     }
 }
 
@@ -85,7 +85,7 @@ impl<T> Timers<T> {
             claimed_until_ns: AtomicU64::new(u64::MAX),
             heap: Mutex::new(TimerHeap {
                 entries: BinaryHeap::new(),
-                removal_len: FIRST_REMOVAL_LEN,
+                removal_len: ENTRIES_BEFORE_FIRST_REMOVAL,
             }),
             added: AtomicU64::new(0),
             is_cancelled,
@@ -105,12 +105,12 @@ impl<T> Timers<T> {
     }
 
     /// Makes the calling worker the one that sleeps until the earliest due time, and returns that
-    /// time. After the sleep, the caller has to call [`Self::release_timer_sleep`]. Returns `None`
-    /// if there are no timers, or if another worker already sleeps until that time or an earlier
-    /// one.
+    /// time. After the sleep, the caller has to call [`Self::release_claimed_sleep`]. Returns
+    /// `None` if there are no timers, or if another worker already sleeps until that time or an
+    /// earlier one.
     ///
     /// WHY only one: otherwise all workers would wake for one timer.
-    pub(crate) fn claim_timer_sleep(&self) -> Option<u64> {
+    pub(crate) fn claim_sleep_until_due_ns(&self) -> Option<u64> {
         let next = self.next_due_ns();
         loop {
             // Relaxed, both: a worker that is wrong about it wakes too often.
@@ -127,40 +127,40 @@ impl<T> Timers<T> {
         }
     }
 
-    /// Ends the claim of the calling worker to be the one that sleeps until `claimed_ns`. Another
-    /// worker can then make the claim.
-    pub(crate) fn release_timer_sleep(&self, claimed_ns: u64) {
+    /// Ends the claim of the calling worker to be the one that sleeps until `claimed_until_ns`.
+    /// Another worker can then make the claim.
+    pub(crate) fn release_claimed_sleep(&self, claimed_until_ns: u64) {
         // WHY: another worker may have claimed an earlier time.
         self.claimed_until_ns
-            .compare_exchange_relaxed(claimed_ns, u64::MAX);
+            .compare_exchange_relaxed(claimed_until_ns, u64::MAX);
     }
 
-    /// Adds `entry`, which is due at the time `at_ns`. At most half of the entries, or
-    /// [`FIRST_REMOVAL_LEN`], are cancelled ones that were added since the last removal.
-    pub(crate) fn add(&self, at_ns: u64, entry: T) {
+    /// Adds `entry`, which is due at the time `due_ns`. At most half of the entries, or
+    /// [`ENTRIES_BEFORE_FIRST_REMOVAL`], are cancelled ones that were added since the last removal.
+    pub(crate) fn add(&self, due_ns: u64, entry: T) {
         let mut heap = self.lock();
         // Relaxed: changed under the lock.
         let number = self.added.get();
         self.added.set(number + 1);
         heap.entries.push(Reverse(TimedEntry {
-            at_ns,
+            due_ns,
             number,
             entry,
         }));
         heap.remove_cancelled(self.is_cancelled);
-        self.update_next_ns(&heap);
+        self.update_next_due_ns(&heap);
     }
 
     /// Removes and returns the earliest entry, if it is due at `now_ns` or before; `None` if it is
     /// not due or there is none.
-    pub(crate) fn take_due(&self, now_ns: u64) -> Option<T> {
+    pub(crate) fn take_due_entry(&self, now_ns: u64) -> Option<T> {
         let mut heap = self.lock();
         let is_due = heap
             .entries
             .peek()
-            .is_some_and(|Reverse(timer)| timer.at_ns <= now_ns);
+            .is_some_and(|Reverse(timer)| timer.due_ns <= now_ns);
         let due = if is_due { heap.entries.pop() } else { None };
-        self.update_next_ns(&heap);
+        self.update_next_due_ns(&heap);
         due.map(|Reverse(timer)| timer.entry)
     }
 
@@ -168,17 +168,17 @@ impl<T> Timers<T> {
     pub(crate) fn take_all(&self) -> Vec<T> {
         let mut heap = self.lock();
         let mut all = std::mem::take(&mut heap.entries).into_vec();
-        self.update_next_ns(&heap);
+        self.update_next_due_ns(&heap);
         drop(heap);
         all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         all.into_iter().map(|Reverse(timer)| timer.entry).collect()
     }
 
-    fn update_next_ns(&self, heap: &TimerHeap<T>) {
+    fn update_next_due_ns(&self, heap: &TimerHeap<T>) {
         let next = heap
             .entries
             .peek()
-            .map_or(u64::MAX, |Reverse(timer)| timer.at_ns);
+            .map_or(u64::MAX, |Reverse(timer)| timer.due_ns);
         // Relaxed: as in `next_ns`; stored under the lock.
         self.next_ns.set(next);
     }
@@ -192,18 +192,21 @@ mod tests {
     fn timers_are_due_in_the_order_of_their_times() {
         let timers = Timers::new(|_| false);
         assert_eq!(
-            (timers.next_due_ns(), timers.take_due(u64::MAX)),
+            (timers.next_due_ns(), timers.take_due_entry(u64::MAX)),
             (u64::MAX, None)
         );
-        for at_ns in [30, 10, 20] {
-            timers.add(at_ns, at_ns);
+        for due_ns in [30, 10, 20] {
+            timers.add(due_ns, due_ns);
         }
-        assert_eq!((timers.next_due_ns(), timers.take_due(9)), (10, None));
+        assert_eq!((timers.next_due_ns(), timers.take_due_entry(9)), (10, None));
         assert_eq!(
-            (timers.take_due(25), timers.take_due(25)),
+            (timers.take_due_entry(25), timers.take_due_entry(25)),
             (Some(10), Some(20))
         );
-        assert_eq!((timers.take_due(25), timers.next_due_ns()), (None, 30));
+        assert_eq!(
+            (timers.take_due_entry(25), timers.next_due_ns()),
+            (None, 30)
+        );
         assert_eq!(
             (timers.take_all(), timers.next_due_ns()),
             (vec![30], u64::MAX)
@@ -213,17 +216,24 @@ mod tests {
     #[test]
     fn one_worker_keeps_the_timers() {
         let timers = Timers::new(|_| false);
-        assert_eq!(timers.claim_timer_sleep(), None);
+        assert_eq!(timers.claim_sleep_until_due_ns(), None);
         timers.add(30, ());
         assert_eq!(
-            (timers.claim_timer_sleep(), timers.claim_timer_sleep()),
+            (
+                timers.claim_sleep_until_due_ns(),
+                timers.claim_sleep_until_due_ns()
+            ),
             (Some(30), None)
         );
         timers.add(20, ());
-        assert_eq!(timers.claim_timer_sleep(), Some(20), "an earlier timer");
-        timers.release_timer_sleep(30);
-        assert_eq!(timers.claim_timer_sleep(), None);
-        timers.release_timer_sleep(20);
-        assert_eq!(timers.claim_timer_sleep(), Some(20));
+        assert_eq!(
+            timers.claim_sleep_until_due_ns(),
+            Some(20),
+            "an earlier timer"
+        );
+        timers.release_claimed_sleep(30);
+        assert_eq!(timers.claim_sleep_until_due_ns(), None);
+        timers.release_claimed_sleep(20);
+        assert_eq!(timers.claim_sleep_until_due_ns(), Some(20));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct WaitingTasks<T> {
     tasks: Mutex<TaskQueue<T>>,
     /// The eventcount that is notified when a task is added. The thread that runs the tasks sleeps
     /// on it.
-    bell: OnceLock<Arc<LocalEventcount>>,
+    eventcount: OnceLock<Arc<LocalEventcount>>,
 }
 
 /// The waiting tasks or, if new tasks are not added to the queue, the reason for that.
@@ -42,7 +42,7 @@ impl<T> TaskQueue<T> {
     }
 
     /// Replaces the queue by `next`, and returns the tasks that were in it.
-    fn replace(&mut self, next: Self) -> VecDeque<T> {
+    fn replace_and_take_tasks(&mut self, next: Self) -> VecDeque<T> {
         match std::mem::replace(self, next) {
             Self::Waiting(tasks) => tasks,
             Self::ForThreads | Self::Over => VecDeque::new(),
@@ -52,7 +52,7 @@ impl<T> TaskQueue<T> {
 
 /// The outcome of [`WaitingTasks::push`].
 #[derive(Debug)]
-pub(crate) enum PushOutcome<T> {
+pub(crate) enum TaskPushOutcome<T> {
     /// The task was added to the queue.
     Waits,
     /// Threads of the group take the tasks, so the caller has to send this task to them.
@@ -67,7 +67,7 @@ impl<T> Default for WaitingTasks<T> {
             is_open: AtomicU64::new(1),
             count: AtomicU64::new(0),
             tasks: Mutex::new(TaskQueue::Waiting(VecDeque::new())),
-            bell: OnceLock::new(),
+            eventcount: OnceLock::new(),
         }
     }
 }
@@ -80,10 +80,10 @@ impl<T> WaitingTasks<T> {
     /// Adds a task. Returns it if threads of the group take the tasks, or if the group has ended.
     /// Costs only a load if threads take them.
     #[inline]
-    pub(crate) fn push(&self, task: T) -> PushOutcome<T> {
+    pub(crate) fn push(&self, task: T) -> TaskPushOutcome<T> {
         // Relaxed: the lock decides.
         if self.is_open.get() == 0 {
-            return PushOutcome::ForThreads(task);
+            return TaskPushOutcome::ForThreads(task);
         }
         self.push_under_lock(task)
     }
@@ -91,19 +91,19 @@ impl<T> WaitingTasks<T> {
     /// Adds a task as [`Self::push`] does, but checks only under the lock whether the queue is
     /// open. WHY: [`Self::push`] first reads a flag, which may still have the value from before the
     /// queue was opened again.
-    pub(crate) fn push_under_lock(&self, task: T) -> PushOutcome<T> {
+    pub(crate) fn push_under_lock(&self, task: T) -> TaskPushOutcome<T> {
         match &mut *self.lock() {
             TaskQueue::Waiting(tasks) => {
                 tasks.push_back(task);
                 self.count.set(tasks.len() as u64);
             }
-            TaskQueue::ForThreads => return PushOutcome::ForThreads(task),
-            TaskQueue::Over => return PushOutcome::Over(task),
+            TaskQueue::ForThreads => return TaskPushOutcome::ForThreads(task),
+            TaskQueue::Over => return TaskPushOutcome::Over(task),
         }
-        if let Some(bell) = self.bell.get() {
-            bell.notify();
+        if let Some(eventcount) = self.eventcount.get() {
+            eventcount.notify();
         }
-        PushOutcome::Waits
+        TaskPushOutcome::Waits
     }
 
     /// Removes and returns the oldest task; `None` if there is none.
@@ -127,11 +127,11 @@ impl<T> WaitingTasks<T> {
 
     /// Closes the queue, because threads of the group now run the actors. Returns the tasks that
     /// were in it. A later push returns its task.
-    pub(crate) fn close(&self) -> VecDeque<T> {
+    pub(crate) fn close_while_threads_run(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
         self.is_open.set(0);
-        tasks.replace(TaskQueue::ForThreads)
+        tasks.replace_and_take_tasks(TaskQueue::ForThreads)
     }
 
     /// Opens the queue again, because the threads that ran the actors have ended or are stuck.
@@ -144,8 +144,8 @@ impl<T> WaitingTasks<T> {
         self.is_open.set(1);
     }
 
-    /// Removes and returns all waiting tasks. Unlike [`Self::close`] and [`Self::end`], leaves an
-    /// open queue open.
+    /// Removes and returns all waiting tasks. Unlike [`Self::close_while_threads_run`] and
+    /// [`Self::close_for_good`], leaves an open queue open.
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
@@ -157,16 +157,16 @@ impl<T> WaitingTasks<T> {
 
     /// Closes the queue for good, because the group has ended. Returns the tasks that were in it. A
     /// later push returns its task.
-    pub(crate) fn end(&self) -> VecDeque<T> {
+    pub(crate) fn close_for_good(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
-        tasks.replace(TaskQueue::Over)
+        tasks.replace_and_take_tasks(TaskQueue::Over)
     }
 
     /// Sets the eventcount that [`Self::push`] notifies of each new task.
-    pub(crate) fn set_eventcount(&self, bell: &Arc<LocalEventcount>) {
+    pub(crate) fn set_eventcount(&self, eventcount: &Arc<LocalEventcount>) {
         // WHY ignored: a group is started once.
-        let _ = self.bell.set(Arc::clone(bell));
+        let _ = self.eventcount.set(Arc::clone(eventcount));
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct ActorWatch {
     watcher: Watcher,
     reason: DownReason,
     /// The watching actor, to which the report is sent.
-    to: Box<dyn WatchingActor>,
+    watching_actor: Box<dyn WatchingActor>,
     /// True if the end of the watched actor is not to be reported.
     is_discarded: bool,
 }
@@ -99,17 +99,17 @@ pub(crate) trait WatchingActor: Send {
 }
 
 impl ActorWatch {
-    /// Creates the watch of `watcher`, to which `to` leads, over `watched`.
+    /// Creates the watch of `watcher`, to which `watching_actor` leads, over `watched`.
     pub(crate) const fn new(
         watched: ActorId,
         watcher: Watcher,
-        to: Box<dyn WatchingActor>,
+        watching_actor: Box<dyn WatchingActor>,
     ) -> Self {
         Self {
             watched,
             watcher,
             reason: DownReason::Ended,
-            to,
+            watching_actor,
             is_discarded: false,
         }
     }
@@ -120,25 +120,25 @@ impl ActorWatch {
     ///
     /// WHY only then: if an actor has many watchers, searching the list for each new watch would
     /// take long.
-    pub(crate) fn add_to(self, watches: &mut Vec<Self>) {
+    pub(crate) fn add_or_replace_in(self, watches: &mut Vec<Self>) {
         let Watcher::Renewed(id) = self.watcher else {
-            return self.push_to(watches);
+            return self.append_to(watches);
         };
         let own = [Watcher::First(id), Watcher::Renewed(id)];
         let former = watches
             .iter_mut()
             .find(|other| own.contains(&other.watcher));
         match former {
-            Some(former) => std::mem::replace(former, self).discard(),
-            None => self.push_to(watches),
+            Some(former) => std::mem::replace(former, self).drop_without_report(),
+            None => self.append_to(watches),
         }
     }
 
     /// Appends this watch to `watches`. If that list is full, removes the watches of actors that
     /// have ended first, as each of them holds the memory of its actor.
-    fn push_to(self, watches: &mut Vec<Self>) {
+    fn append_to(self, watches: &mut Vec<Self>) {
         if watches.len() == watches.capacity() {
-            watches.retain(|other| !other.to.has_ended());
+            watches.retain(|other| !other.watching_actor.has_ended());
             // WHY as many: the time for each watch stays the same, whatever their number.
             watches.reserve(watches.len().max(4));
         }
@@ -146,7 +146,7 @@ impl ActorWatch {
     }
 
     /// Drops the watch without a report to the watching actor.
-    fn discard(mut self) {
+    fn drop_without_report(mut self) {
         self.is_discarded = true;
     }
 
@@ -161,7 +161,7 @@ impl Drop for ActorWatch {
         let reason = std::mem::replace(&mut self.reason, DownReason::Ended);
         if !self.is_discarded {
             let id = self.watched;
-            self.to.report(Down { id, reason });
+            self.watching_actor.report(Down { id, reason });
         }
     }
 }
@@ -200,7 +200,7 @@ mod tests {
             let ended = Arc::<AtomicBool>::default();
             let to = Box::new(Ending(Arc::clone(&ended)));
             let watcher = Watcher::First(ActorId(number));
-            ActorWatch::new(ActorId(0), watcher, to).add_to(&mut watches);
+            ActorWatch::new(ActorId(0), watcher, to).add_or_replace_in(&mut watches);
             (ended, watches.len())
         };
         let living: Vec<_> = (1..=10).map(|number| watch(number).0).collect();
@@ -209,7 +209,9 @@ mod tests {
             assert!(count <= 4 * living.len(), "{count} watches");
             ended.store(true, Ordering::Relaxed);
         }
-        let kept = watches.iter().filter(|watch| !watch.to.has_ended());
+        let kept = watches
+            .iter()
+            .filter(|watch| !watch.watching_actor.has_ended());
         assert_eq!(kept.count(), living.len(), "only those of ended actors");
     }
 }

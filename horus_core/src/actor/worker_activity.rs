@@ -47,14 +47,14 @@ impl WorkerActivity {
 
     /// Records that the worker begins to run an actor. Only the worker calls this.
     #[inline]
-    pub(crate) fn record_activation_begin(&self, actor: usize, now_ns: u64) {
+    pub(crate) fn record_activation_begin(&self, actor_id: usize, now_ns: u64) {
         // Relaxed, both: for a report.
-        self.actor.set(actor as u64);
+        self.actor.set(actor_id as u64);
         self.began_ns.set(now_ns);
     }
 
     /// Returns true if the worker runs an actor.
-    pub(super) fn is_running(&self) -> bool {
+    pub(super) fn is_running_actor(&self) -> bool {
         // Relaxed: the caller executes barriers before and after it.
         self.began_ns.get() != 0
     }
@@ -67,15 +67,18 @@ impl WorkerActivity {
     }
 }
 
-/// Returns those workers' activations (runs of an actor) that began before `before_ns` and have not
-/// ended.
-pub(super) fn long_activations(workers: &[WorkerActivity], before_ns: u64) -> Vec<LongActivation> {
+/// Returns those workers' activations (runs of an actor) that began before `began_before_ns` and
+/// have not ended.
+pub(super) fn long_activations(
+    workers: &[WorkerActivity],
+    began_before_ns: u64,
+) -> Vec<LongActivation> {
     let turn = |(index, activity): (usize, &WorkerActivity)| LongActivation {
         index,
         began_ns: activity.began_ns.get(),
         actor: activity.actor.get() as usize,
     };
     let turns = workers.iter().enumerate().map(turn);
-    let is_long = |turn: &LongActivation| (1..before_ns).contains(&turn.began_ns);
+    let is_long = |turn: &LongActivation| (1..began_before_ns).contains(&turn.began_ns);
     turns.filter(is_long).collect()
 }

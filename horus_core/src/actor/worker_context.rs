@@ -135,15 +135,15 @@ impl WorkerContext {
     ///
     /// WHY the clock is not read each time: reading it takes a sixth of the time of a message.
     #[inline]
-    pub(crate) fn count_message(&mut self) -> Flow {
+    pub(crate) fn count_message_and_check_limit(&mut self) -> Flow {
         self.handled += 1;
         if self.handled < self.clock_at {
             return Flow::Continue;
         }
-        self.read_clock()
+        self.read_clock_and_check_limit()
     }
 
-    fn read_clock(&mut self) -> Flow {
+    fn read_clock_and_check_limit(&mut self) -> Flow {
         let now_ns = self.clock.now_ns();
         let lasted_ns = now_ns.saturating_sub(self.last_ns);
         self.last_ns = now_ns;
@@ -166,11 +166,11 @@ impl WorkerContext {
     /// actor to sleep. `has_work` returns true if the worker has another actor to run.
     #[inline]
     pub(crate) fn should_check_mail_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
-        self.wait.occasions.is_due() && self.wait_for_mail(has_work)
+        self.wait.occasions.is_due() && self.keeps_waiting_for_mail(has_work)
     }
 
     #[cold]
-    fn wait_for_mail(&mut self, has_work: impl FnOnce() -> bool) -> bool {
+    fn keeps_waiting_for_mail(&mut self, has_work: impl FnOnce() -> bool) -> bool {
         let now_ns = self.clock.now_ns();
         let wait = &mut self.wait;
         let has_begun = wait.end_ns != 0;
@@ -194,7 +194,7 @@ impl WorkerContext {
     /// [`MESSAGES_PER_CLOCK_READ_MAX`] messages ago, and the number of messages that were handled
     /// in the activation.
     #[inline]
-    pub(crate) fn end_activation(&mut self) -> (u64, u64) {
+    pub(crate) fn end_activation_ns_and_messages(&mut self) -> (u64, u64) {
         let handled = self.handled - self.handled_before;
         // WHY: anything else than a message may take long.
         if handled == 0 {
@@ -214,7 +214,7 @@ mod tests {
         context.begin_activation(0);
         for message in 1.. {
             context.clock.set(u64::from(message) * handler_ns);
-            if context.count_message() == Flow::Yield {
+            if context.count_message_and_check_limit() == Flow::Yield {
                 return message;
             }
         }
@@ -242,10 +242,10 @@ mod tests {
         // Returns true if the worker waits for mail; a message comes meanwhile, or none.
         let mut activation = |context: &mut WorkerContext, comes: bool| {
             context.begin_activation(now_ns);
-            context.count_message();
+            context.count_message_and_check_limit();
             let waits = context.should_check_mail_again(|| false);
             if waits && comes {
-                context.count_message();
+                context.count_message_and_check_limit();
                 assert!(
                     context.should_check_mail_again(|| false),
                     "the next one is waited for, too"
@@ -288,15 +288,15 @@ mod tests {
         let mut context = WorkerContext::new(&Clock::simulated(0));
         context.begin_activation(0);
         context.clock.set(70);
-        assert_eq!(context.end_activation(), (70, 0));
+        assert_eq!(context.end_activation_ns_and_messages(), (70, 0));
         // Each message is an activation of its own.
         let mut readings = 0;
         for message in 1..=100 {
             let before = context.last_ns;
             context.begin_activation(before);
             context.clock.set(70 + message * 100);
-            assert_eq!(context.count_message(), Flow::Continue);
-            assert_eq!(context.end_activation().1, 1);
+            assert_eq!(context.count_message_and_check_limit(), Flow::Continue);
+            assert_eq!(context.end_activation_ns_and_messages().1, 1);
             readings += u64::from(context.last_ns != before);
         }
         assert_eq!(
@@ -306,7 +306,7 @@ mod tests {
         // A slow one is noticed by the next reading, and the clock is read each time from then on.
         for message in 1..=u64::from(2 * MESSAGES_PER_CLOCK_READ_MAX) {
             context.clock.set(1_000_000 * message);
-            context.count_message();
+            context.count_message_and_check_limit();
         }
         assert_eq!(
             context.last_ns,

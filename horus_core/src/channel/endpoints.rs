@@ -23,10 +23,10 @@ pub trait ChannelKind<T>: sealed::Sealed {
     /// Puts a message into the channel, or returns the message if there is no free slot.
     fn push(writer: &mut Self::Writer, message: T) -> Result<(), T>;
     /// Returns a closure that takes the next message out of the channel; `None` if there is none.
-    fn find_next(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
+    fn find_next_message(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
     /// Takes the next message out of the channel. Returns `None` if there is no message.
     fn pop(reader: &mut Self::Reader) -> Option<T> {
-        Self::find_next(reader).map(|take| take())
+        Self::find_next_message(reader).map(|take| take())
     }
     /// Puts a copy of a message into the channel. Returns false if there is no free slot.
     fn push_ref(writer: &mut Self::Writer, message: &T) -> bool
@@ -75,8 +75,8 @@ macro_rules! kind {
             }
 
             #[inline(always)]
-            fn find_next(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
-                reader.find()
+            fn find_next_message(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
+                reader.find_next()
             }
 
             #[inline(always)]
@@ -106,11 +106,11 @@ macro_rules! kind {
             }
 
             fn unreceived_count(writer: &Self::Writer) -> usize {
-                writer.waiting_values()
+                writer.waiting_value_count()
             }
 
             fn waiting_count(reader: &Self::Reader) -> usize {
-                reader.waiting_values()
+                reader.waiting_value_count()
             }
 
             fn writer_capacity(writer: &Self::Writer) -> usize {
@@ -155,7 +155,7 @@ pub(super) fn build_endpoints<T, K: ChannelKind<T>>(
     writer: K::Writer,
     reader: K::Reader,
 ) -> (Sender<T, K>, Receiver<T, K>) {
-    let (sender, receiver) = ChannelShared::register_both();
+    let (sender, receiver) = ChannelShared::register_sender_and_receiver();
     (
         Sender {
             writer,
@@ -191,7 +191,7 @@ fn try_recv<T, K: ChannelKind<T>>(
     reader: &mut K::Reader,
     shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
-    let Some(take) = K::find_next(reader) else {
+    let Some(take) = K::find_next_message(reader) else {
         return recheck_before_disconnect::<T, K>(reader, shared);
     };
     let _room = FreeSlotNotifier(shared);

@@ -25,7 +25,7 @@
 //! # Ok::<(), horus_core::channel::JoinError>(())
 //! ```
 
-use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, ShareValues, ValueWriter};
+use horus_shm::internals::heap::{FanInReader, LANES_MAX, Lanes, ShareValues, ValueWriter};
 
 use super::JoinError;
 use super::endpoints;
@@ -61,8 +61,8 @@ pub type Receiver<T> = endpoints::Receiver<T, Fanout>;
 #[must_use]
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(SENDERS_MAX, RECEIVERS_MAX, capacity);
-    let writer = lanes.writer().expect("the lanes are new");
-    let reader = lanes.fan_reader().expect("there is no reader yet");
+    let writer = lanes.claim_writer().expect("the lanes are new");
+    let reader = lanes.claim_fan_in_reader().expect("there is no reader yet");
     endpoints::build_endpoints(writer, reader)
 }
 
@@ -92,7 +92,7 @@ impl<T: Clone> Sender<T> {
     /// # Ok::<(), horus_core::channel::JoinError>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
-        let writer = self.writer.lanes().writer().ok_or(TOO_MANY_SENDERS)?;
+        let writer = self.writer.lanes().claim_writer().ok_or(TOO_MANY_SENDERS)?;
         Ok(Self {
             writer,
             spin: self.spin,
@@ -116,7 +116,11 @@ impl<T: Clone> Sender<T> {
     /// # Ok::<(), horus_core::channel::JoinError>(())
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
-        let reader = self.writer.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
+        let reader = self
+            .writer
+            .lanes()
+            .claim_fan_in_reader()
+            .ok_or(TOO_MANY_RECEIVERS)?;
         Ok(endpoints::Receiver {
             reader,
             spin: self.spin,
@@ -143,7 +147,11 @@ impl<T: Clone> Receiver<T> {
     /// # Ok::<(), horus_core::channel::JoinError>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
-        let reader = self.reader.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
+        let reader = self
+            .reader
+            .lanes()
+            .claim_fan_in_reader()
+            .ok_or(TOO_MANY_RECEIVERS)?;
         Ok(Self {
             reader,
             spin: self.spin,
@@ -153,5 +161,5 @@ impl<T: Clone> Receiver<T> {
 }
 
 endpoints::kind! {
-    Fanout [T: Clone] ValueWriter<T, ShareValues>, FanReader<T, ShareValues>, |_| {}
+    Fanout [T: Clone] ValueWriter<T, ShareValues>, FanInReader<T, ShareValues>, |_| {}
 }

@@ -54,7 +54,7 @@ pub type Receiver<T> = endpoints::Receiver<T, Mpsc>;
 /// ```
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    let (writer, reader) = heap::tickets(capacity);
+    let (writer, reader) = heap::ticket_channel(capacity);
     endpoints::build_endpoints(writer, reader)
 }
 

@@ -20,7 +20,7 @@ pub(super) struct ChannelShared {
 
 impl ChannelShared {
     /// Creates the shared state of a channel, and registers one sender and one receiver.
-    pub(super) fn register_both() -> (SenderRegistration, ReceiverRegistration) {
+    pub(super) fn register_sender_and_receiver() -> (SenderRegistration, ReceiverRegistration) {
         let message = LocalEventcount::new();
         let room = LocalEventcount::new();
         let shared = Arc::new(Self {

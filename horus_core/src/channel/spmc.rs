@@ -65,8 +65,8 @@ pub type Receiver<T> = endpoints::Receiver<T, Spmc>;
 #[must_use]
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(1, RECEIVERS_MAX, capacity);
-    let writer = lanes.writer().expect("the lane is new");
-    let reader = lanes.reader().expect("there is no reader yet");
+    let writer = lanes.claim_writer().expect("the lane is new");
+    let reader = lanes.claim_reader().expect("there is no reader yet");
     endpoints::build_endpoints(writer, reader)
 }
 
@@ -92,7 +92,11 @@ impl<T: Clone> Sender<T> {
     /// # Ok::<(), horus_core::channel::JoinError>(())
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
-        let reader = self.writer.lanes().reader().ok_or(TOO_MANY_RECEIVERS)?;
+        let reader = self
+            .writer
+            .lanes()
+            .claim_reader()
+            .ok_or(TOO_MANY_RECEIVERS)?;
         Ok(endpoints::Receiver {
             reader,
             spin: self.spin,
@@ -119,7 +123,11 @@ impl<T: Clone> Receiver<T> {
     /// # Ok::<(), horus_core::channel::JoinError>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
-        let reader = self.reader.lanes().reader().ok_or(TOO_MANY_RECEIVERS)?;
+        let reader = self
+            .reader
+            .lanes()
+            .claim_reader()
+            .ok_or(TOO_MANY_RECEIVERS)?;
         Ok(Self {
             reader,
             spin: self.spin,

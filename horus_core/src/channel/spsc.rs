@@ -60,8 +60,8 @@ pub type Receiver<T> = endpoints::Receiver<T, Spsc>;
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(1, 1, capacity);
-    let writer = lanes.writer().expect("the lane is new");
-    let reader = lanes.reader().expect("there is no reader yet");
+    let writer = lanes.claim_writer().expect("the lane is new");
+    let reader = lanes.claim_reader().expect("there is no reader yet");
     endpoints::build_endpoints(writer, reader)
 }
 

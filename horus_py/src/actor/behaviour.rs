@@ -388,7 +388,7 @@ fn check_is_plain_function(
 impl Actor for PythonActor {
     type Message = Mail;
 
-    const HAS_BATCHES: bool = true;
+    const IMPLEMENTS_END_BATCH: bool = true;
 
     fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
         let handlers = &mut *self.0;

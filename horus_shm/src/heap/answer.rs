@@ -44,27 +44,27 @@ use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
 /// Number of eventcounts in a process at which threads wait for answers. Several answers share each
 /// of them.
-const EVENTCOUNTS: usize = 16;
+const ANSWER_EVENTCOUNTS_PER_PROCESS: usize = 16;
 
 /// The time for which a thread polls for a reply before it sleeps, if longer polling has recently
 /// found no reply.
-const SHORT_POLL_TIME: Duration = Duration::from_micros(2);
+const SHORT_REPLY_POLL_TIME: Duration = Duration::from_micros(2);
 
 thread_local! {
     /// Decides whether the next wait of this thread polls for a reply for a long or a short time.
     /// After each long poll that finds no reply, more of the following waits poll only for a short
     /// time.
-    static LONG_POLL_BACKOFF: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
+    static LONG_REPLY_POLL_BACKOFF: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
 }
 
 /// Number of polls for a reply between two readings of the clock.
 ///
 /// WHY 1 under miri: the interpreter takes as long for one poll as a CPU takes for all of them.
-const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 16 };
+const REPLY_POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 16 };
 
 /// The eventcounts at which the threads of this process wait for answers.
 #[derive(Default)]
-struct AnswerEventcounts([LocalEventcount; EVENTCOUNTS]);
+struct AnswerEventcounts([LocalEventcount; ANSWER_EVENTCOUNTS_PER_PROCESS]);
 
 static ANSWER_EVENTCOUNTS: ForkLocal<AnswerEventcounts> = ForkLocal::new();
 
@@ -136,7 +136,7 @@ impl<T> AnswerPointer<T> {
     /// # Safety
     ///
     /// The caller is the last owner, and `has_value` is true if and only if there is a value.
-    unsafe fn free(self, has_value: bool) -> Option<T> {
+    unsafe fn free_and_take_value(self, has_value: bool) -> Option<T> {
         // SAFETY: by the contract there is a value, which is not read again.
         let value = has_value.then(|| unsafe { self.value_address().read() });
         // SAFETY: the waker is initialised, and is not used again.
@@ -150,7 +150,7 @@ impl<T> AnswerPointer<T> {
     /// Returns the eventcount at which a thread that waits for this answer sleeps.
     fn eventcount(self) -> &'static LocalEventcount {
         // WHY shifted: blocks are aligned to 32 bytes at least.
-        &ANSWER_EVENTCOUNTS.get().0[(self.0.addr().get() >> 5) % EVENTCOUNTS]
+        &ANSWER_EVENTCOUNTS.get().0[(self.0.addr().get() >> 5) % ANSWER_EVENTCOUNTS_PER_PROCESS]
     }
 }
 
@@ -224,7 +224,7 @@ impl<T> Reply<T> {
         // SAFETY: until it is published, the value is the replier's.
         unsafe { block.value_address().write(value) };
         // SAFETY: this is the only replier, which is not used after this.
-        unsafe { publish_and_wake(block, true) };
+        unsafe { publish_reply_and_wake_asker(block, true) };
     }
 
     /// Returns true if the asker no longer waits, so that nobody will read a reply.
@@ -237,7 +237,7 @@ impl<T> Reply<T> {
 impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
         // SAFETY: this is the only replier, which is not used after this.
-        unsafe { publish_and_wake(self.0, false) };
+        unsafe { publish_reply_and_wake_asker(self.0, false) };
     }
 }
 
@@ -248,7 +248,7 @@ impl<T> Drop for Reply<T> {
 ///
 /// The caller is the replier and calls this function once. If `has_value` is true, the caller has
 /// written the value before.
-unsafe fn publish_and_wake<T>(block: AnswerPointer<T>, has_value: bool) {
+unsafe fn publish_reply_and_wake_asker<T>(block: AnswerPointer<T>, has_value: bool) {
     // SAFETY: the closure is called while the waker is the replier's.
     let take = || unsafe { (*block.waker_address()).take() };
     // SAFETY: the contract.
@@ -260,7 +260,7 @@ unsafe fn publish_and_wake<T>(block: AnswerPointer<T>, has_value: bool) {
         ReplyOutcome::Left(waker) => {
             drop(waker);
             // SAFETY: the asker has left, so the memory is the replier's.
-            drop(unsafe { block.free(has_value) });
+            drop(unsafe { block.free_and_take_value(has_value) });
         }
     }
 }
@@ -287,52 +287,56 @@ impl<T> Answer<T> {
     pub fn wait(&mut self, wait_policy: WaitPolicy) -> Result<T, AnswerError> {
         if let Some(event) = self.usable_block().map(AnswerPointer::eventcount) {
             // WHY first without a registration: a reply that comes soon then costs one exchange.
-            if let Some(found) = self.poll_for(wait_policy) {
+            if let Some(found) = self.poll_without_sleeping(wait_policy) {
                 return Ok(found?);
             }
-            self.register_waker(None);
+            self.try_register_waker(None);
             let found = event.wait_until(wait_policy.with_spin(Duration::ZERO), || self.try_take());
             if let Some(found) = found {
                 return Ok(found?);
             }
         }
-        self.retract_waker();
+        self.try_retract_waker();
         self.try_take()
             .map_or(Err(AnswerError::Timeout), |found| Ok(found?))
     }
 
     /// Polls for the reply, without sleeping: for the spin time of `wait_policy`, or only for
-    /// [`SHORT_POLL_TIME`] if long polls have recently found no reply.
+    /// [`SHORT_REPLY_POLL_TIME`] if long polls have recently found no reply.
     ///
     /// WHY: the thread that replies may be waiting for this CPU, and runs when this thread sleeps.
     /// If both threads are on one CPU, a question takes 7 µs in this way, and 15 µs if the asker
     /// always polls for the whole spin time.
-    fn poll_for(&mut self, wait_policy: WaitPolicy) -> Option<Result<T, NoAnswer>> {
+    fn poll_without_sleeping(&mut self, wait_policy: WaitPolicy) -> Option<Result<T, NoAnswer>> {
         let found = self.try_take();
         if found.is_some() || wait_policy.spin.is_zero() {
             return found;
         }
-        let mut long_polls = LONG_POLL_BACKOFF.get();
+        let mut long_polls = LONG_REPLY_POLL_BACKOFF.get();
         let is_long = long_polls.is_due();
         let spin = if is_long {
             wait_policy.spin
         } else {
-            wait_policy.spin.min(SHORT_POLL_TIME)
+            wait_policy.spin.min(SHORT_REPLY_POLL_TIME)
         };
-        let found = self.spin(spin, wait_policy.deadline);
+        let found = self.spin_for_reply(spin, wait_policy.deadline);
         if found.is_some() {
             long_polls.record_success();
         } else if is_long {
             long_polls.record_failure();
         }
-        LONG_POLL_BACKOFF.set(long_polls);
+        LONG_REPLY_POLL_BACKOFF.set(long_polls);
         found
     }
 
-    fn spin(&mut self, time: Duration, deadline: Option<Instant>) -> Option<Result<T, NoAnswer>> {
+    fn spin_for_reply(
+        &mut self,
+        spin_time: Duration,
+        deadline: Option<Instant>,
+    ) -> Option<Result<T, NoAnswer>> {
         let begin = Instant::now();
         loop {
-            for _ in 0..POLLS_PER_CLOCK_READ {
+            for _ in 0..REPLY_POLLS_PER_CLOCK_READ {
                 core::hint::spin_loop();
                 let found = self.try_take();
                 if found.is_some() {
@@ -340,7 +344,7 @@ impl<T> Answer<T> {
                 }
             }
             let now = Instant::now();
-            if now.duration_since(begin) >= time || deadline.is_some_and(|end| now >= end) {
+            if now.duration_since(begin) >= spin_time || deadline.is_some_and(|end| now >= end) {
                 return None;
             }
         }
@@ -357,14 +361,14 @@ impl<T> Answer<T> {
     fn take_reply(&mut self, block: AnswerPointer<T>, has_value: bool) -> Result<T, NoAnswer> {
         self.block = None;
         // SAFETY: a published reply and its memory are the asker's.
-        unsafe { block.free(has_value) }.ok_or(NoAnswer)
+        unsafe { block.free_and_take_value(has_value) }.ok_or(NoAnswer)
     }
 
     /// Registers `waker`, and retracts an earlier waker; `None` stands for the calling thread.
     /// Returns false, without a registered waker, if there is a reply already or will be one very
     /// soon.
-    fn register_waker(&mut self, waker: Option<Waker>) -> bool {
-        let Some(block) = self.usable_block().filter(|_| self.retract_waker()) else {
+    fn try_register_waker(&mut self, waker: Option<Waker>) -> bool {
+        let Some(block) = self.usable_block().filter(|_| self.try_retract_waker()) else {
             return false;
         };
         // SAFETY: while no waker is registered, its field is the asker's.
@@ -375,7 +379,7 @@ impl<T> Answer<T> {
 
     /// Takes back the waker that the asker had registered. Returns false if the replier has already
     /// taken the waker.
-    fn retract_waker(&mut self) -> bool {
+    fn try_retract_waker(&mut self) -> bool {
         if self.is_registered
             && let Some(block) = self.usable_block()
         {
@@ -393,7 +397,7 @@ impl<T> Future for Answer<T> {
         if let Some(found) = this.try_take() {
             return Poll::Ready(found);
         }
-        if this.register_waker(Some(context.waker().clone())) {
+        if this.try_register_waker(Some(context.waker().clone())) {
             return Poll::Pending;
         }
         // WHY: the replier has just taken the waker or published, and may wake an earlier task.
@@ -414,16 +418,16 @@ impl<T> Drop for Answer<T> {
         let Some(block) = self.usable_block() else {
             return;
         };
-        if self.retract_waker() {
+        if self.try_retract_waker() {
             // SAFETY: while no waker is registered, its field is the asker's.
             drop(unsafe { (*block.waker_address()).take() });
         }
         // SAFETY: this is the asker, which is not used after this.
         match unsafe { protocol::leave_as_asker(&block) } {
             // SAFETY: a published reply and its memory are the asker's.
-            ReplyState::Full => drop(unsafe { block.free(true) }),
+            ReplyState::Full => drop(unsafe { block.free_and_take_value(true) }),
             // SAFETY: as above.
-            ReplyState::Empty => drop(unsafe { block.free(false) }),
+            ReplyState::Empty => drop(unsafe { block.free_and_take_value(false) }),
             ReplyState::Pending | ReplyState::Busy => {}
         }
     }

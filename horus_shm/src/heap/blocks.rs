@@ -16,19 +16,19 @@ use core::ptr::{self, NonNull};
 
 use std::alloc::{self, Layout};
 
-use self::magazines::{MAGAZINE_BLOCKS, Magazine};
+use self::magazines::{BLOCKS_PER_MAGAZINE, Magazine};
 use crate::process::fork::install_handlers;
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::mailbox::{self, Tag};
 
 /// Number of block sizes: the sizes are 16 bytes times powers of two.
-const BLOCK_CLASSES: usize = 5;
+const BLOCK_CLASS_COUNT: usize = 5;
 
 /// The size of the smallest blocks, in bytes.
 const BLOCK_BYTES_MIN: usize = 16;
 
 /// The size of the largest blocks, in bytes.
-const BLOCK_BYTES_MAX: usize = BLOCK_BYTES_MIN << (BLOCK_CLASSES - 1);
+const BLOCK_BYTES_MAX: usize = BLOCK_BYTES_MIN << (BLOCK_CLASS_COUNT - 1);
 
 /// The largest address that a block may have, because the word of a mailbox has only so many bits
 /// for it.
@@ -40,7 +40,7 @@ const PREFETCHED_BLOCKS_AHEAD: usize = 6;
 
 /// Maximum number of blocks of one size that a thread can reserve for itself: as many as fit in its
 /// two magazines.
-pub const RESERVED_BLOCKS_MAX: usize = 2 * MAGAZINE_BLOCKS;
+pub const RESERVED_BLOCKS_MAX: usize = 2 * BLOCKS_PER_MAGAZINE;
 
 /// A size class of blocks. Class number n has blocks of 16 × 2^n bytes, which are aligned to their
 /// size.
@@ -55,7 +55,7 @@ impl BlockClass {
         while (BLOCK_BYTES_MIN << class) < bytes {
             class += 1;
         }
-        if class < BLOCK_CLASSES {
+        if class < BLOCK_CLASS_COUNT {
             Some(Self(class as u8))
         } else {
             None
@@ -86,7 +86,7 @@ struct MagazinePair {
 
 /// The magazines (stacks of free blocks) of one thread, two for each size. They are given to the
 /// depot when the thread ends.
-struct ThreadMagazines([MagazinePair; BLOCK_CLASSES]);
+struct ThreadMagazines([MagazinePair; BLOCK_CLASS_COUNT]);
 
 thread_local! {
     static THREAD_MAGAZINES: ThreadMagazines = const { ThreadMagazines::new() };
@@ -121,8 +121,8 @@ pub(super) unsafe fn free_block(block: NonNull<u8>, class: BlockClass) {
 ///
 /// The function has no effect on messages of more than 248 bytes, each of which is allocated when
 /// it is sent.
-pub fn reserve<T>(count: usize) {
-    let class = Envelope::<T>::CLASS;
+pub fn reserve_blocks<T>(count: usize) {
+    let class = Envelope::<T>::BLOCK_CLASS;
     let blocks: Vec<_> = (0..count.min(RESERVED_BLOCKS_MAX))
         .map(|_| allocate_block(class))
         .collect();
@@ -142,7 +142,7 @@ impl ThreadMagazines {
                     loaded: Cell::new(None),
                     spare: Cell::new(None),
                 }
-            }; BLOCK_CLASSES],
+            }; BLOCK_CLASS_COUNT],
         )
     }
 
@@ -266,7 +266,7 @@ impl<T> Envelope<T> {
     const IS_BOXED: bool = size_of::<LinkedBlock<T>>() > BLOCK_BYTES_MAX;
 
     /// The size class of the blocks that hold values of type `T`.
-    const CLASS: BlockClass = {
+    const BLOCK_CLASS: BlockClass = {
         let bytes = if Self::IS_BOXED {
             size_of::<LinkedBlock<Box<T>>>()
         } else {
@@ -282,15 +282,15 @@ impl<T> Envelope<T> {
         // WHY: a value that were dropped if `allocate_block` panicked would need an address, and be
         // written there before it is copied.
         let value = ManuallyDrop::new(value);
-        let block = allocate_block(Self::CLASS);
+        let block = allocate_block(Self::BLOCK_CLASS);
         let value = ManuallyDrop::into_inner(value);
         if Self::IS_BOXED {
             let content = Box::into_raw(Box::new(value));
             // SAFETY: the block is large enough for a box, aligned, and this thread's.
-            unsafe { content_of::<*mut T>(block).write(content) };
+            unsafe { value_address_in::<*mut T>(block).write(content) };
         } else {
             // SAFETY: the block is large enough for the value, aligned, and this thread's.
-            unsafe { content_of::<T>(block).write(value) };
+            unsafe { value_address_in::<T>(block).write(value) };
         }
         Self {
             block,
@@ -304,29 +304,29 @@ impl<T> Envelope<T> {
     pub fn into_inner(self) -> T {
         let block = ManuallyDrop::new(self).block;
         // SAFETY: the block has a value of this type, which `self` owned.
-        let value = unsafe { Self::read(address_of(block)) };
+        let value = unsafe { Self::take_value_at(block_address(block)) };
         // SAFETY: the block is of this class, and its value was moved out.
-        unsafe { free_block(block, Self::CLASS) };
+        unsafe { free_block(block, Self::BLOCK_CLASS) };
         value
     }
 
     /// Returns the address of the block. The caller owns the block and its value from now on.
     #[inline(always)]
-    pub(super) fn into_address(self) -> u64 {
-        address_of(ManuallyDrop::new(self).block)
+    pub(super) fn into_block_address(self) -> u64 {
+        block_address(ManuallyDrop::new(self).block)
     }
 
     /// Returns an envelope that owns the block at `address`.
     ///
     /// # Safety
     ///
-    /// `address` was returned by [`Self::into_address`], and the value was not moved out of the
-    /// block.
+    /// `address` was returned by [`Self::into_block_address`], and the value was not moved out of
+    /// the block.
     #[inline(always)]
-    pub(super) unsafe fn from_address(address: u64) -> Self {
+    pub(super) unsafe fn from_block_address(address: u64) -> Self {
         Self {
             // SAFETY: the address of a block, by the contract.
-            block: unsafe { block_at(address) },
+            block: unsafe { block_from_address(address) },
             content: PhantomData,
         }
     }
@@ -335,26 +335,26 @@ impl<T> Envelope<T> {
     ///
     /// # Safety
     ///
-    /// As [`Self::from_address`].
+    /// As [`Self::from_block_address`].
     #[inline(always)]
-    pub(super) unsafe fn read(address: u64) -> T {
+    pub(super) unsafe fn take_value_at(address: u64) -> T {
         // SAFETY: the address of a block, by the contract.
-        let block = unsafe { block_at(address) };
+        let block = unsafe { block_from_address(address) };
         if Self::IS_BOXED {
             // SAFETY: `new` wrote the address of a box there.
-            let content = unsafe { content_of::<*mut T>(block).read() };
+            let content = unsafe { value_address_in::<*mut T>(block).read() };
             // SAFETY: as above; the value was not moved out.
             *unsafe { Box::from_raw(content) }
         } else {
             // SAFETY: `new` wrote the value, which was not moved out.
-            unsafe { content_of::<T>(block).read() }
+            unsafe { value_address_in::<T>(block).read() }
         }
     }
 
     /// Returns the tag with which the block of this envelope is sent to a mailbox. `kind` says what
     /// the value is.
-    pub(super) const fn tag(kind: u8, is_counted: bool) -> Tag {
-        tag(kind, Self::CLASS, is_counted)
+    pub(super) const fn block_tag(kind: u8, is_counted: bool) -> Tag {
+        make_block_tag(kind, Self::BLOCK_CLASS, is_counted)
     }
 }
 
@@ -362,9 +362,9 @@ impl<T> Drop for Envelope<T> {
     fn drop(&mut self) {
         let block = self.block;
         // SAFETY: the block has a value, which is not used after this.
-        let value = unsafe { Self::read(address_of(block)) };
+        let value = unsafe { Self::take_value_at(block_address(block)) };
         // SAFETY: the block is of this class, and its value was moved out.
-        unsafe { free_block(block, Self::CLASS) };
+        unsafe { free_block(block, Self::BLOCK_CLASS) };
         drop(value);
     }
 }
@@ -381,23 +381,23 @@ const BLOCK_KIND_BITS: u32 = 3;
 
 /// Returns the tag of blocks of this kind and class. `is_counted` says whether they count in the
 /// mailbox's depth.
-pub(super) const fn tag(kind: u8, class: BlockClass, is_counted: bool) -> Tag {
+pub(super) const fn make_block_tag(kind: u8, class: BlockClass, is_counted: bool) -> Tag {
     Tag::new(kind | class.0 << BLOCK_KIND_BITS, is_counted)
 }
 
 /// Returns the kind that is stored in the tag of a block.
-pub(super) const fn kind_of(tag: Tag) -> u8 {
+pub(super) const fn block_kind_of(tag: Tag) -> u8 {
     tag.kind() & ((1 << BLOCK_KIND_BITS) - 1)
 }
 
 /// Returns the size class that is stored in the tag of a block.
-pub(super) const fn class_of(tag: Tag) -> BlockClass {
+pub(super) const fn block_class_of(tag: Tag) -> BlockClass {
     BlockClass::from_number(tag.kind() >> BLOCK_KIND_BITS)
 }
 
-/// Returns the address of a block as a number. [`block_at`] converts it back.
+/// Returns the address of a block as a number. [`block_from_address`] converts it back.
 #[inline(always)]
-pub(super) fn address_of(block: NonNull<u8>) -> u64 {
+pub(super) fn block_address(block: NonNull<u8>) -> u64 {
     block.as_ptr().expose_provenance() as u64
 }
 
@@ -405,16 +405,16 @@ pub(super) fn address_of(block: NonNull<u8>) -> u64 {
 ///
 /// # Safety
 ///
-/// `address` was returned by [`address_of`].
+/// `address` was returned by [`block_address`].
 #[inline(always)]
-pub(super) unsafe fn block_at(address: u64) -> NonNull<u8> {
+pub(super) unsafe fn block_from_address(address: u64) -> NonNull<u8> {
     // SAFETY: no block is at address 0.
     unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(address as usize)) }
 }
 
 /// Returns the address of the value in a block, which comes after the link.
 #[inline(always)]
-fn content_of<T>(block: NonNull<u8>) -> *mut T {
+fn value_address_in<T>(block: NonNull<u8>) -> *mut T {
     let offset = core::mem::offset_of!(LinkedBlock<T>, content);
     block.as_ptr().wrapping_add(offset).cast()
 }
@@ -423,11 +423,11 @@ fn content_of<T>(block: NonNull<u8>) -> *mut T {
 ///
 /// # Safety
 ///
-/// As [`block_at`].
+/// As [`block_from_address`].
 #[inline(always)]
-pub(super) unsafe fn link_at(address: u64) -> NonNull<u64> {
+pub(super) unsafe fn link_of_block_at(address: u64) -> NonNull<u64> {
     // SAFETY: the contract.
-    unsafe { block_at(address) }.cast()
+    unsafe { block_from_address(address) }.cast()
 }
 
 /// Allocates memory of the given layout. Small memory is taken from a block; larger memory comes
@@ -439,7 +439,7 @@ pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
     // WHY: without the handlers, a forked child would use its copies. They lack memory only where
     // the allocation below does, too.
     let _ = install_handlers();
-    let layout = align_to_line_pairs(layout);
+    let layout = align_to_cache_line_pair(layout);
     // SAFETY: the size is not 0.
     let memory = unsafe { alloc::alloc(layout) };
     let Some(memory) = NonNull::new(memory) else {
@@ -458,12 +458,12 @@ pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
         // SAFETY: `allocate` took it with this class.
         Some(class) => unsafe { free_block(memory, class) },
         // SAFETY: `allocate` allocated it with this layout.
-        None => unsafe { alloc::dealloc(memory.as_ptr(), align_to_line_pairs(layout)) },
+        None => unsafe { alloc::dealloc(memory.as_ptr(), align_to_cache_line_pair(layout)) },
     }
 }
 
 /// Returns `layout` with its alignment raised to at least two cache lines.
-fn align_to_line_pairs(layout: Layout) -> Layout {
+fn align_to_cache_line_pair(layout: Layout) -> Layout {
     layout
         .align_to(2 * CACHE_LINE_BYTES)
         .expect("a layout this large overflows nothing")
@@ -476,7 +476,7 @@ mod tests {
     use super::*;
 
     /// A class of blocks that no other test of this binary uses.
-    const OWN: BlockClass = BlockClass((BLOCK_CLASSES - 1) as u8);
+    const OWN: BlockClass = BlockClass((BLOCK_CLASS_COUNT - 1) as u8);
 
     fn take_and_give(count: usize) -> Vec<usize> {
         let blocks: Vec<_> = (0..count).map(|_| allocate_block(OWN)).collect();
@@ -492,14 +492,14 @@ mod tests {
     #[test]
     fn blocks_are_used_again() {
         let rounds = if cfg!(miri) { 3 } else { 40 };
-        let count = 5 * MAGAZINE_BLOCKS + 3;
+        let count = 5 * BLOCKS_PER_MAGAZINE + 3;
         let mut seen = HashSet::new();
         for _ in 0..rounds {
             seen.extend(take_and_give(count));
             let ended = std::thread::spawn(move || take_and_give(count));
             seen.extend(ended.join().expect("the thread ends"));
         }
-        let most = 2 * (count + 2 * MAGAZINE_BLOCKS);
+        let most = 2 * (count + 2 * BLOCKS_PER_MAGAZINE);
         assert!(seen.len() <= most, "{} blocks of {most}", seen.len());
         assert!(seen.iter().all(|address| address % OWN.bytes() == 0));
     }

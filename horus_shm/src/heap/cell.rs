@@ -22,12 +22,12 @@
 //!
 //! use horus_shm::internals::heap::{
 //!     Activation, ActivationOutcome, Behaviour, Event, Flow, Group, MailLimit, Panic,
-//!     RoomEventcounts, Runnable, spawn,
+//!     MailboxRoomEventcounts, Runnable, spawn,
 //! };
 //!
 //! /// A group with one queue, and no threads.
 //! #[derive(Default)]
-//! struct Queue(Mutex<Vec<Runnable<Queue>>>, RoomEventcounts);
+//! struct Queue(Mutex<Vec<Runnable<Queue>>>, MailboxRoomEventcounts);
 //!
 //! impl Group for Queue {
 //!     type Control = ();
@@ -35,7 +35,7 @@
 //!     fn schedule(&self, runnable: Runnable<Self>) {
 //!         self.0.lock().unwrap().push(runnable);
 //!     }
-//!     fn room_eventcounts(&self) -> &RoomEventcounts {
+//!     fn mailbox_room_eventcounts(&self) -> &MailboxRoomEventcounts {
 //!         &self.1
 //!     }
 //! }
@@ -85,7 +85,7 @@ pub use self::turn::Activation;
 use super::blocks::{self, Envelope, allocate, deallocate};
 use super::injector::InjectorEntry;
 use super::pull_queue::PullQueue;
-use super::run_queues::Entry;
+use super::run_queues::QueueEntry;
 use crate::process::fork::fork_epoch;
 use crate::protocol::holders::Holders;
 use crate::protocol::life::CellMemory;
@@ -100,7 +100,7 @@ const ROOM_EVENTCOUNTS_PER_GROUP: usize = 16;
 const UNBOUNDED_CAPACITY: u16 = 0;
 
 /// The value of [`CellHeader::capacity`] that means that the mailbox keeps only the latest message.
-const LATEST_CAPACITY: u16 = CAPACITY_MAX + 1;
+const LATEST_ONLY_CAPACITY: u16 = CAPACITY_MAX + 1;
 
 /// A group of actors: the workers that run them, and the eventcounts that they share.
 pub trait Group: Send + Sync + Sized + 'static {
@@ -116,12 +116,12 @@ pub trait Group: Send + Sync + Sized + 'static {
     fn schedule(&self, runnable: Runnable<Self>);
 
     /// Returns the eventcounts at which senders wait until a full mailbox of this group has room.
-    fn room_eventcounts(&self) -> &RoomEventcounts;
+    fn mailbox_room_eventcounts(&self) -> &MailboxRoomEventcounts;
 
     /// Decides whether an actor that has no mail is put to sleep. Returns true if its runner should
     /// look into the mailbox again instead, because another message may arrive soon. Called by the
     /// runner.
-    fn looks_again(&self, _worker: &mut Self::Worker) -> bool {
+    fn should_check_mailbox_again(&self, _worker: &mut Self::Worker) -> bool {
         false
     }
 
@@ -137,11 +137,11 @@ pub trait Behaviour<G: Group>: Send + 'static {
 
     /// True if a thread that belongs to the program runs the actor, instead of the workers of the
     /// group.
-    const IS_PULLED: bool = false;
+    const HAS_PULL_QUEUE: bool = false;
 
-    /// Returns the queue of the thread that runs the actor, if [`Self::IS_PULLED`] is true. Called
-    /// by each sender that has woken the actor. The behaviour has to return the same queue each
-    /// time.
+    /// Returns the queue of the thread that runs the actor, if [`Self::HAS_PULL_QUEUE`] is true.
+    /// Called by each sender that has woken the actor. The behaviour has to return the same queue
+    /// each time.
     fn pull_queue(&self) -> Option<Arc<PullQueue<Runnable<G>>>> {
         None
     }
@@ -173,12 +173,12 @@ pub trait Behaviour<G: Group>: Send + 'static {
     }
 
     /// Lets the worker access the state of the actor while no message is being handled. Called by
-    /// [`Runnable::visit`]. A panic is caught and ignored.
-    fn visit(&mut self, _turn: &mut Activation<'_, Self::Message, G>) {}
+    /// [`Runnable::visit_actor`]. A panic is caught and ignored.
+    fn handle_visit(&mut self, _turn: &mut Activation<'_, Self::Message, G>) {}
 
     /// Returns true if a control (a message of the library) that was still in the mailbox when the
     /// actor ended counts as a message in [`ActorEndReport::undelivered`].
-    fn is_message(_control: &G::Control) -> bool {
+    fn counts_as_message(_control: &G::Control) -> bool {
         false
     }
 
@@ -221,7 +221,7 @@ impl MailLimit {
         match self {
             Self::Bounded(capacity) => capacity.clamp(1, CAPACITY_MAX),
             Self::Unbounded => UNBOUNDED_CAPACITY,
-            Self::Latest => LATEST_CAPACITY,
+            Self::Latest => LATEST_ONLY_CAPACITY,
         }
     }
 }
@@ -229,9 +229,9 @@ impl MailLimit {
 /// The eventcounts at which senders wait until a full mailbox of a group has room. Mailboxes share
 /// them.
 #[derive(Debug, Default)]
-pub struct RoomEventcounts([LocalEventcount; ROOM_EVENTCOUNTS_PER_GROUP]);
+pub struct MailboxRoomEventcounts([LocalEventcount; ROOM_EVENTCOUNTS_PER_GROUP]);
 
-impl RoomEventcounts {
+impl MailboxRoomEventcounts {
     /// Returns the eventcount for the mailbox of the cell whose id is `id`.
     fn eventcount_of(&self, id: usize) -> &LocalEventcount {
         // WHY shifted: cells are aligned to 128 bytes.
@@ -269,8 +269,8 @@ pub struct CellHeader<G: Group> {
 struct CellFunctions<G: Group> {
     /// The function that runs the actor of a cell. Only the actor's runner may call it.
     run: run::RunActorFn<G>,
-    /// The function that calls [`Behaviour::visit`] for the actor of a cell. Only the actor's
-    /// runner may call it.
+    /// The function that calls [`Behaviour::handle_visit`] for the actor of a cell. Only the
+    /// actor's runner may call it.
     visit: run::VisitActorFn<G>,
     /// The function that ends the actor of a cell without a worker, after the actor's [`Runnable`]
     /// was dropped. Only the actor's runner may call it.
@@ -283,7 +283,7 @@ struct CellFunctions<G: Group> {
 
 /// The memory of an actor: a header, and the state of its behaviour.
 #[repr(C)]
-struct Cell<B, G: Group> {
+struct ActorCell<B, G: Group> {
     header: CellHeader<G>,
     state: UnsafeCell<ManuallyDrop<B>>,
 }
@@ -291,11 +291,11 @@ struct Cell<B, G: Group> {
 const _: () = {
     assert!(offset_of!(CellHeader<LayoutCheckGroup>, reader) == 64);
     assert!(size_of::<CellHeader<LayoutCheckGroup>>() == 96);
-    assert!(size_of::<Cell<[u64; 4], LayoutCheckGroup>>() == 128);
+    assert!(size_of::<ActorCell<[u64; 4], LayoutCheckGroup>>() == 128);
 };
 
 /// A group for which the compiler checks assertions about the layout of [`CellHeader`] and
-/// [`Cell`]. The assertions hold for every other group, too.
+/// [`ActorCell`]. The assertions hold for every other group, too.
 enum LayoutCheckGroup {}
 
 impl Group for LayoutCheckGroup {
@@ -306,7 +306,7 @@ impl Group for LayoutCheckGroup {
         match *self {}
     }
 
-    fn room_eventcounts(&self) -> &RoomEventcounts {
+    fn mailbox_room_eventcounts(&self) -> &MailboxRoomEventcounts {
         match *self {}
     }
 }
@@ -320,7 +320,7 @@ unsafe impl<G: Group> InjectorEntry for CellHeader<G> {
 
 // SAFETY: at most one runnable of a cell exists, and it keeps the cell. It may be sent to other
 // threads.
-unsafe impl<G: Group> Entry for Runnable<G> {
+unsafe impl<G: Group> QueueEntry for Runnable<G> {
     type Target = CellHeader<G>;
 
     #[inline(always)]
@@ -341,18 +341,15 @@ impl<G: Group> fmt::Debug for CellHeader<G> {
     }
 }
 
-/// The kinds of blocks that an actor's mailbox can contain.
-mod block_kind {
-    /// The block contains a message.
-    pub(super) const MESSAGE: u8 = 0;
-    /// The block contains a control (a message of the library for the actor).
-    pub(super) const CONTROL: u8 = 1;
-    /// The block is a notice that a message is in the separate slot for the latest message.
-    pub(super) const LATEST_NOTICE: u8 = 2;
-    /// The block says that the last address of the actor was dropped. It is a part of the cell
-    /// itself.
-    pub(super) const LAST_ADDRESS_LEFT: u8 = 3;
-}
+/// The block contains a message.
+const MESSAGE_BLOCK_KIND: u8 = 0;
+/// The block contains a control (a message of the library for the actor).
+const CONTROL_BLOCK_KIND: u8 = 1;
+/// The block is a notice that a message is in the separate slot for the latest message.
+const NOTICE_BLOCK_KIND: u8 = 2;
+/// The block says that the last address of the actor was dropped. It is a part of the cell
+/// itself.
+const LAST_ADDRESS_DROPPED_BLOCK_KIND: u8 = 3;
 
 /// A pointer to a cell. The code that has it must keep the cell alive, by an address of the actor
 /// or a hold (a reference that keeps only the cell).
@@ -386,7 +383,7 @@ impl<G: Group> CellPointer<G> {
 
     /// Returns true if a parent process created the cell, so that this process must not use it.
     #[inline(always)]
-    fn belongs_to_parent(self) -> bool {
+    fn belongs_to_parent_process(self) -> bool {
         // SAFETY: as in `word`.
         let epoch = unsafe { (*self.0.as_ptr()).epoch };
         epoch != fork_epoch() as u32
@@ -430,7 +427,7 @@ impl<G: Group> MailboxMemory for CellPointer<G> {
     #[inline(always)]
     unsafe fn link(&self, block: u64) -> u64 {
         // SAFETY: the address of a block, or of the block in the cell.
-        let link = unsafe { blocks::link_at(block) };
+        let link = unsafe { blocks::link_of_block_at(block) };
         // SAFETY: the link is the caller's by the contract.
         unsafe { link.read() }
     }
@@ -438,7 +435,7 @@ impl<G: Group> MailboxMemory for CellPointer<G> {
     #[inline(always)]
     unsafe fn set_link(&self, block: u64, link: u64) {
         // SAFETY: as above.
-        let place = unsafe { blocks::link_at(block) };
+        let place = unsafe { blocks::link_of_block_at(block) };
         // SAFETY: as above.
         unsafe { place.write(link) };
     }
@@ -474,7 +471,7 @@ impl<G: Group> CellMemory for CellPointer<G> {
     }
 
     fn last_address_block_tag(&self) -> Tag {
-        Tag::new(block_kind::LAST_ADDRESS_LEFT, false)
+        Tag::new(LAST_ADDRESS_DROPPED_BLOCK_KIND, false)
     }
 }
 
@@ -486,29 +483,29 @@ impl<G: Group> CellMemory for CellPointer<G> {
 #[inline(always)]
 unsafe fn free_block(block: u64) {
     // SAFETY: the contract.
-    let link = unsafe { blocks::link_at(block) };
+    let link = unsafe { blocks::link_of_block_at(block) };
     // SAFETY: the block is the caller's.
     let link = unsafe { link.read() };
     // SAFETY: the contract.
-    let place = unsafe { blocks::block_at(block) };
+    let place = unsafe { blocks::block_from_address(block) };
     // SAFETY: the tag of the link has the class of the block.
-    unsafe { blocks::free_block(place, blocks::class_of(Tag::in_link(link))) };
+    unsafe { blocks::free_block(place, blocks::block_class_of(Tag::in_link(link))) };
 }
 
 impl<G: Group> CellHeader<G> {
     /// Returns true if the mailbox has a limit, so that its messages are counted.
     #[inline(always)]
     const fn is_bounded(&self) -> bool {
-        self.capacity != UNBOUNDED_CAPACITY && self.capacity != LATEST_CAPACITY
+        self.capacity != UNBOUNDED_CAPACITY && self.capacity != LATEST_ONLY_CAPACITY
     }
 }
 
-impl<B: Behaviour<G>, G: Group> Cell<B, G> {
+impl<B: Behaviour<G>, G: Group> ActorCell<B, G> {
     const FUNCTIONS: CellFunctions<G> = CellFunctions {
-        run: run::run::<B, G>,
-        visit: run::visit::<B, G>,
+        run: run::run_actor::<B, G>,
+        visit: run::visit_actor::<B, G>,
         end: run::end_without_worker::<B, G>,
-        pull: if B::IS_PULLED {
+        pull: if B::HAS_PULL_QUEUE {
             Some(run::push_to_pull_queue::<B, G>)
         } else {
             None
@@ -517,29 +514,34 @@ impl<B: Behaviour<G>, G: Group> Cell<B, G> {
     };
 }
 
-/// Creates a sleeping actor of `group` from `behaviour`, with a mailbox of kind `mail`. Returns the
-/// address of the actor.
+/// Creates a sleeping actor of `group` from `behaviour`, with a mailbox of kind `mail_limit`.
+/// Returns the address of the actor.
 pub fn spawn<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
-    mail: MailLimit,
+    mail_limit: MailLimit,
 ) -> Address<B::Message, G> {
     Address::from_counted_cell(make_cell(
         group,
         behaviour,
-        mail,
+        mail_limit,
         Holders::with_one_address(),
     ))
 }
 
 /// Creates an actor as [`spawn`] does, and also returns a handle that sends controls to it. This is
-/// cheaper than calling [`Address::control`] afterwards.
+/// cheaper than calling [`Address::control_handle`] afterwards.
 pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
-    mail: MailLimit,
+    mail_limit: MailLimit,
 ) -> (Address<B::Message, G>, ControlHandle<G>) {
-    let cell = make_cell(group, behaviour, mail, Holders::with_one_address_and_hold());
+    let cell = make_cell(
+        group,
+        behaviour,
+        mail_limit,
+        Holders::with_one_address_and_hold(),
+    );
     (
         Address::from_counted_cell(cell),
         ControlHandle::from_counted_cell(cell),
@@ -549,19 +551,19 @@ pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
 fn make_cell<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
-    mail: MailLimit,
+    mail_limit: MailLimit,
     holders: Holders<AtomicU64>,
 ) -> CellPointer<G> {
-    let cell = Cell {
+    let cell = ActorCell {
         header: CellHeader {
             word: AtomicU64::new(mailbox::NEW_MAILBOX),
             slot: AtomicU64::new(0),
             holders,
-            functions: &Cell::<B, G>::FUNCTIONS,
+            functions: &ActorCell::<B, G>::FUNCTIONS,
             group,
             injector_link: AtomicPtr::new(core::ptr::null_mut()),
             epoch: fork_epoch() as u32,
-            capacity: mail.capacity(),
+            capacity: mail_limit.capacity(),
             last_worker: AtomicU8::new(0),
             line: [0],
             reader: UnsafeCell::new(MailboxReader::new()),
@@ -569,13 +571,13 @@ fn make_cell<B: Behaviour<G>, G: Group>(
         },
         state: UnsafeCell::new(ManuallyDrop::new(behaviour)),
     };
-    let memory = allocate(Layout::new::<Cell<B, G>>());
+    let memory = allocate(Layout::new::<ActorCell<B, G>>());
     // WHY: the block of the last address lies in the cell.
     assert!(
-        blocks::address_of(memory) <= blocks::BLOCK_ADDRESS_MAX,
+        blocks::block_address(memory) <= blocks::BLOCK_ADDRESS_MAX,
         "memory above 2^48 cannot hold actors"
     );
-    let place = memory.cast::<Cell<B, G>>();
+    let place = memory.cast::<ActorCell<B, G>>();
     // SAFETY: just allocated with the layout of a cell.
     unsafe { place.write(cell) };
     CellPointer(place.cast())

@@ -6,21 +6,21 @@ use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
 use core::sync::atomic::AtomicU64;
 
-use super::slot::{Packing, SlotRow};
+use super::slot::{SlotPacking, SlotRow};
 use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{self, Edge, Word};
 
 /// The way in which readers get a value out of its slot: they move it, or clone it.
-pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
+pub trait ReadPolicy<T>: SlotPacking + sealed::ReadPolicy {
     /// True if readers leave the value in its slot. It is then dropped when the slot is written
     /// again.
-    const KEEPS_VALUE: bool;
+    const KEEPS_VALUE_IN_SLOT: bool;
 
     /// The part of a value that a reader has to drop after it has used the value in its slot: the
     /// value itself, or nothing.
-    type Remainder;
+    type ValueToDrop;
 
     /// Returns the value at `slot`: moves it out of the slot, or clones it.
     ///
@@ -38,7 +38,7 @@ pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
     /// # Safety
     ///
     /// The contract of [`Self::load`].
-    unsafe fn take_remainder(slot: *const T) -> Self::Remainder;
+    unsafe fn take_value_to_drop(slot: *const T) -> Self::ValueToDrop;
 }
 
 /// The policy of lanes with a single reader, which moves values out of their slots.
@@ -51,9 +51,9 @@ pub enum MoveValues {}
 pub enum ShareValues {}
 
 impl<T> ReadPolicy<T> for MoveValues {
-    const KEEPS_VALUE: bool = false;
+    const KEEPS_VALUE_IN_SLOT: bool = false;
 
-    type Remainder = T;
+    type ValueToDrop = T;
 
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
@@ -63,7 +63,7 @@ impl<T> ReadPolicy<T> for MoveValues {
     }
 
     #[inline(always)]
-    unsafe fn take_remainder(slot: *const T) -> T {
+    unsafe fn take_value_to_drop(slot: *const T) -> T {
         // SAFETY: `slot` holds a value, and this is its only reader, which reads once, by the
         // contract.
         unsafe { slot.read() }
@@ -71,9 +71,9 @@ impl<T> ReadPolicy<T> for MoveValues {
 }
 
 impl<T: Clone> ReadPolicy<T> for ShareValues {
-    const KEEPS_VALUE: bool = true;
+    const KEEPS_VALUE_IN_SLOT: bool = true;
 
-    type Remainder = ();
+    type ValueToDrop = ();
 
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
@@ -86,38 +86,38 @@ impl<T: Clone> ReadPolicy<T> for ShareValues {
     }
 
     #[inline(always)]
-    unsafe fn take_remainder(_: *const T) {}
+    unsafe fn take_value_to_drop(_: *const T) {}
 }
 
-impl Packing for MoveValues {
+impl SlotPacking for MoveValues {
     const AVOIDS_PADDING: bool = true;
     const SHARES_CACHE_LINES: bool = true;
 }
 
-impl Packing for ShareValues {
+impl SlotPacking for ShareValues {
     const AVOIDS_PADDING: bool = true;
     const SHARES_CACHE_LINES: bool = false;
 }
 
 const _: () = {
     assert!(
-        SlotRow::<(), MoveValues>::SLOT_DISTANCE == 8
-            && SlotRow::<u64, MoveValues>::SLOT_DISTANCE == 16
+        SlotRow::<(), MoveValues>::SLOT_DISTANCE_BYTES == 8
+            && SlotRow::<u64, MoveValues>::SLOT_DISTANCE_BYTES == 16
     );
     assert!(
-        SlotRow::<[u64; 2], MoveValues>::SLOT_DISTANCE == 32
-            && SlotRow::<[u64; 4], MoveValues>::SLOT_DISTANCE == 64
+        SlotRow::<[u64; 2], MoveValues>::SLOT_DISTANCE_BYTES == 32
+            && SlotRow::<[u64; 4], MoveValues>::SLOT_DISTANCE_BYTES == 64
     );
     assert!(
         SlotRow::<u64, MoveValues>::MAY_OMIT_STAMPS
             && !SlotRow::<(), MoveValues>::MAY_OMIT_STAMPS
             && !SlotRow::<u64, ShareValues>::MAY_OMIT_STAMPS
     );
-    assert!(SlotRow::<u64, ShareValues>::SLOT_DISTANCE == 64);
-    assert!(SlotRow::<[u64; 8], ShareValues>::SLOT_DISTANCE == 72);
+    assert!(SlotRow::<u64, ShareValues>::SLOT_DISTANCE_BYTES == 64);
+    assert!(SlotRow::<[u64; 8], ShareValues>::SLOT_DISTANCE_BYTES == 72);
     assert!(
-        SlotRow::<[u64; 7], MoveValues>::SLOT_DISTANCE == 64
-            && SlotRow::<[u64; 32], MoveValues>::SLOT_DISTANCE == 320
+        SlotRow::<[u64; 7], MoveValues>::SLOT_DISTANCE_BYTES == 64
+            && SlotRow::<[u64; 32], MoveValues>::SLOT_DISTANCE_BYTES == 320
     );
 };
 
@@ -200,7 +200,7 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
         // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
-        unsafe { H::load(self.value(index)) }
+        unsafe { H::load(self.value_address(index)) }
     }
 
     /// Calls `each` with a reference to the value in slot `index`, and returns what the caller has
@@ -214,18 +214,18 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
         &self,
         index: u64,
         each: &mut impl FnMut(&T),
-    ) -> H::Remainder {
-        let value = self.value(index);
+    ) -> H::ValueToDrop {
+        let value = self.value_address(index);
         // SAFETY: there is a value and no thread writes it, by the contract.
         each(unsafe { &*value });
         // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
-        unsafe { H::take_remainder(value) }
+        unsafe { H::take_value_to_drop(value) }
     }
 
     #[inline(always)]
-    const fn value(&self, index: u64) -> *mut T {
+    const fn value_address(&self, index: u64) -> *mut T {
         // SAFETY: `index` is below the number of slots, which exist by the contract of `new`.
-        unsafe { self.slots.value(index) }
+        unsafe { self.slots.value_address(index) }
     }
 }
 
@@ -285,7 +285,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
             // That of the head, and that of the value.
             return 2;
         }
-        SlotRow::<T, H>::LINES as u64
+        SlotRow::<T, H>::CACHE_LINES as u64
     }
 
     #[inline(always)]
@@ -340,10 +340,11 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());
         // Relaxed: only the writers of this lane store it, one after another.
-        let keeps = const { H::KEEPS_VALUE && needs_drop::<T>() } && self.stamp(index).get() != 0;
+        let keeps =
+            const { H::KEEPS_VALUE_IN_SLOT && needs_drop::<T>() } && self.stamp(index).get() != 0;
         // SAFETY: a slot that keeps values holds one from its first stamp on, and no reader is in
         // it. It is overwritten below before anything can panic.
-        let old = keeps.then(|| unsafe { self.value(index).read() });
+        let old = keeps.then(|| unsafe { self.value_address(index).read() });
         // SAFETY: `src` is a `T` of which the caller gives up the ownership, and no reader is in
         // the slot. The slots exist by the contract of `new`.
         unsafe { self.slots.put(index, src.cast()) };

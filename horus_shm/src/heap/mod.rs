@@ -33,20 +33,20 @@ mod worker;
 mod writer;
 
 pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer_channel};
-pub use blocks::{Envelope, RESERVED_BLOCKS_MAX, reserve};
+pub use blocks::{Envelope, RESERVED_BLOCKS_MAX, reserve_blocks};
 pub use cell::{
     Activation, ActivationOutcome, ActorEndReport, Address, Behaviour, CellHeader, ControlHandle,
-    Event, Flow, Group, MailLimit, Panic, Refusal, RoomEventcounts, Runnable, SendOutcome,
+    Event, Flow, Group, MailLimit, MailboxRoomEventcounts, Panic, Refusal, Runnable, SendOutcome,
     WaitRefusal, WeakAddress, spawn, spawn_with_handle,
 };
 pub use injector::InjectorEntry;
 pub use lane::{MoveValues, ReadPolicy, ShareValues};
 pub use lanes::{LANES_MAX, Lanes};
 pub use pull_queue::PullQueue;
-pub use reader::{FanReader, ValueReader};
-pub use run_queues::{Entry, RING_SLOTS, RunQueues};
+pub use reader::{FanInReader, ValueReader};
+pub use run_queues::{QueueEntry, RING_SLOTS, RunQueues};
 pub use search::WORKERS_MAX;
 pub use slot::panic_without_memory;
-pub use tickets::{TicketReader, TicketWriter, tickets};
+pub use tickets::{TicketReader, TicketWriter, ticket_channel};
 pub use worker::{ParkOutcome, Worker};
 pub use writer::ValueWriter;

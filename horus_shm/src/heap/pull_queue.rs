@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use super::injector::{self, InjectorMemory};
-use super::run_queues::Entry;
+use super::run_queues::QueueEntry;
 use crate::wait::{LocalEventcount, WaitPolicy};
 
 /// A queue of actors that have mail. It belongs to one thread of the program, which runs these
 /// actors itself.
-pub struct PullQueue<E: Entry> {
+pub struct PullQueue<E: QueueEntry> {
     newest: AtomicPtr<E::Target>,
     /// The chain of the injector, which is always null. WHY: the only thread that takes entries
     /// takes all of them.
@@ -27,24 +27,24 @@ pub struct PullQueue<E: Entry> {
 }
 
 // SAFETY: the pointers stand for handles, which may be sent to other threads.
-unsafe impl<E: Entry> Send for PullQueue<E> {}
+unsafe impl<E: QueueEntry> Send for PullQueue<E> {}
 // SAFETY: as above; the injector hands each pointer to one thread.
-unsafe impl<E: Entry> Sync for PullQueue<E> {}
+unsafe impl<E: QueueEntry> Sync for PullQueue<E> {}
 
-impl<E: Entry> InjectorMemory for PullQueue<E> {
+impl<E: QueueEntry> InjectorMemory for PullQueue<E> {
     type Entry = E::Target;
     type Pointer = AtomicPtr<E::Target>;
 
-    fn newest(&self) -> &AtomicPtr<E::Target> {
+    fn newest_entry(&self) -> &AtomicPtr<E::Target> {
         &self.newest
     }
 
-    fn chain(&self) -> &AtomicPtr<E::Target> {
+    fn newest_chain_entry(&self) -> &AtomicPtr<E::Target> {
         &self.chain
     }
 }
 
-impl<E: Entry> Default for PullQueue<E> {
+impl<E: QueueEntry> Default for PullQueue<E> {
     fn default() -> Self {
         Self {
             newest: AtomicPtr::new(ptr::null_mut()),
@@ -56,12 +56,12 @@ impl<E: Entry> Default for PullQueue<E> {
     }
 }
 
-impl<E: Entry> PullQueue<E> {
+impl<E: QueueEntry> PullQueue<E> {
     /// Adds `entry`, and wakes the thread or task that waits for entries. Lock-free, unless a task
     /// waits.
     pub fn push(&self, entry: E) {
         // SAFETY: the pointer of a handle is valid, and in no queue.
-        unsafe { injector::inject(self, entry.into_raw().as_ptr()) };
+        unsafe { injector::inject_and_check_was_empty(self, entry.into_raw().as_ptr()) };
         if self.event.notify_sleepers()
             && let Some(waker) = self.take_waker()
         {
@@ -71,13 +71,13 @@ impl<E: Entry> PullQueue<E> {
 
     /// Takes all entries, and calls `each` for each of them, from the oldest to the newest. Returns
     /// their number.
-    pub fn take(&self, mut each: impl FnMut(E)) -> usize {
-        let mut newest = injector::take_all(self);
+    pub fn take_all_entries(&self, mut each: impl FnMut(E)) -> usize {
+        let mut newest = injector::take_chain_or_stack(self);
         // SAFETY: the list was taken, so its entries are this thread's.
-        let mut list = unsafe { injector::take_reversed(&mut newest, u32::MAX) };
+        let mut list = unsafe { injector::take_first_entries_reversed(&mut newest, u32::MAX) };
         let mut count = 0;
         // SAFETY: as above.
-        while let Some(raw) = ptr::NonNull::new(unsafe { injector::pop_front(&mut list) }) {
+        while let Some(raw) = ptr::NonNull::new(unsafe { injector::pop_from_list(&mut list) }) {
             // SAFETY: `push` gave up the handle for this pointer, which was taken out.
             each(unsafe { E::from_raw(raw) });
             count += 1;
@@ -99,7 +99,7 @@ impl<E: Entry> PullQueue<E> {
     /// wakes the task. Returns false if there are entries already: the caller then has to take
     /// them.
     #[must_use]
-    pub fn register_waker(&self, waker: &Waker) -> bool {
+    pub fn try_register_waker(&self, waker: &Waker) -> bool {
         let mut registered = self.lock_waker();
         let former = registered.replace(waker.clone());
         if former.is_none() {
@@ -110,8 +110,8 @@ impl<E: Entry> PullQueue<E> {
         injector::is_empty(self)
     }
 
-    /// Removes the waker of the waiting task that [`Self::register_waker`] has stored, so that a
-    /// push no longer wakes the task.
+    /// Removes the waker of the waiting task that [`Self::try_register_waker`] has stored, so that
+    /// a push no longer wakes the task.
     pub fn remove_waker(&self) {
         drop(self.take_waker());
     }
@@ -131,7 +131,7 @@ impl<E: Entry> PullQueue<E> {
     }
 }
 
-impl<E: Entry> fmt::Debug for PullQueue<E> {
+impl<E: QueueEntry> fmt::Debug for PullQueue<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PullQueue")
             .field("is_empty", &injector::is_empty(self))

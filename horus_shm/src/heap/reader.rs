@@ -9,7 +9,7 @@ use crate::protocol::lane::{LaneReader, PollOutcome};
 
 /// Number of times that a reader publishes its cursor while it drains a full lane. WHY not only
 /// once: so that the writer can already write into the slots that were read.
-pub(super) const DRAIN_STEPS: u64 = 8;
+pub(super) const CURSOR_UPDATES_PER_FULL_DRAIN: u64 = 8;
 
 /// A reader of a channel's first lane. After it was dropped, another reader can be created.
 pub struct ValueReader<T, H: ReadPolicy<T>> {
@@ -38,8 +38,8 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
     /// not through several `Option`s. For a value of 16 bytes, each additional copy would have to
     /// wait for the previous one.
     #[inline(always)]
-    pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
-        find(&mut self.reader)
+    pub fn find_next(&mut self) -> Option<impl FnOnce() -> T> {
+        find_next(&mut self.reader)
     }
 
     /// Copies the next value from its slot to `value`. Returns false if there is no value.
@@ -61,26 +61,29 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
             // passes the value, after this.
             Some(unsafe { memory.load(index) })
         };
-        self.drain_by(load, each)
+        self.drain_with_loader(load, each)
     }
 
     /// Does the same as [`Self::drain`], but passes references to the values in their slots. If
     /// `each` panics, the value that it got is the next one to be read.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
-        self.drain_by(passing_refs_to(&mut each), drop)
+        self.drain_with_loader(loader_that_passes_references(&mut each), drop)
     }
 
     #[inline(always)]
-    fn drain_by<R>(
+    fn drain_with_loader<R>(
         &mut self,
         load: impl FnMut(&ValueLane<T, H>, u64) -> Option<R>,
         each: impl FnMut(R),
     ) -> usize {
         let capacity = self.lanes.capacity() as u64;
-        let drained = self
-            .reader
-            .drain(capacity, (capacity / DRAIN_STEPS).max(1), load, each);
+        let drained = self.reader.drain(
+            capacity,
+            (capacity / CURSOR_UPDATES_PER_FULL_DRAIN).max(1),
+            load,
+            each,
+        );
         if drained == 0 {
             self.reader.prefetch_slot(1);
         }
@@ -89,8 +92,8 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
 
     /// Returns the number of values in the lane that this reader has not read yet.
     #[must_use]
-    pub fn waiting_values(&self) -> usize {
-        self.lanes.waiting_values(0, self.index) as usize
+    pub fn waiting_value_count(&self) -> usize {
+        self.lanes.waiting_value_count(0, self.index) as usize
     }
 
     /// Returns the memory of the channel: its lanes and the cursors in them.
@@ -107,7 +110,7 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
 }
 
 #[inline(always)]
-fn find<T, H: ReadPolicy<T>>(
+fn find_next<T, H: ReadPolicy<T>>(
     reader: &mut LaneReader<ValueLane<T, H>>,
 ) -> Option<impl FnOnce() -> T> {
     // WHY no other case: a gated reader is never lapped.
@@ -142,9 +145,9 @@ fn pop_into<T: Copy, H: ReadPolicy<T>>(
 /// Returns a function for the argument `load` of [`LaneReader::drain`]. It calls `each` with each
 /// value while the value is in its slot.
 #[inline(always)]
-fn passing_refs_to<T, H: ReadPolicy<T>>(
+fn loader_that_passes_references<T, H: ReadPolicy<T>>(
     each: &mut impl FnMut(&T),
-) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::Remainder> {
+) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::ValueToDrop> {
     // SAFETY: the reader found a value in this slot, and holds its writer back until it passes the
     // value, after this.
     move |memory, index| Some(unsafe { memory.call_with_value(index, each) })
@@ -166,7 +169,7 @@ impl<T, H: ReadPolicy<T>> fmt::Debug for ValueReader<T, H> {
 
 /// A reader that reads all lanes of a channel in turn. After it was dropped, another reader can be
 /// created.
-pub struct FanReader<T, H: ReadPolicy<T>> {
+pub struct FanInReader<T, H: ReadPolicy<T>> {
     /// A reader of each lane that has slots, in the order in which the lanes were found.
     readers: Vec<LaneReader<ValueLane<T, H>>>,
     next: usize,
@@ -176,7 +179,7 @@ pub struct FanReader<T, H: ReadPolicy<T>> {
     lanes: Arc<Lanes<T, H>>,
 }
 
-impl<T, H: ReadPolicy<T>> FanReader<T, H> {
+impl<T, H: ReadPolicy<T>> FanInReader<T, H> {
     /// Creates the reader with index `index`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, index: u32) -> Self {
         // WHY allocated for all lanes: no later call allocates.
@@ -190,11 +193,11 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
         }
     }
 
-    /// Does the same as [`ValueReader::find`] for the next value of any lane. Polls each lane at
-    /// most once; does not block.
+    /// Does the same as [`ValueReader::find_next`] for the next value of any lane. Polls each lane
+    /// at most once; does not block.
     #[inline]
-    pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
-        find(self.next_ready_lane()?)
+    pub fn find_next(&mut self) -> Option<impl FnOnce() -> T> {
+        find_next(self.next_ready_lane()?)
     }
 
     /// Copies the next value of any lane to `value`. Otherwise the same as
@@ -213,7 +216,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let capacity = self.lanes.capacity();
         (0..capacity)
-            .map_while(|_| self.find().map(|take| take()))
+            .map_while(|_| self.find_next().map(|take| take()))
             .map(&mut each)
             .count()
     }
@@ -222,8 +225,9 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     /// [`ValueReader::drain_in_place`].
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
-        let mut one =
-            |reader: &mut LaneReader<_>| reader.drain(1, 1, passing_refs_to(&mut each), drop) == 1;
+        let mut one = |reader: &mut LaneReader<_>| {
+            reader.drain(1, 1, loader_that_passes_references(&mut each), drop) == 1
+        };
         let capacity = self.lanes.capacity();
         (0..capacity)
             .take_while(|_| self.next_ready_lane().is_some_and(&mut one))
@@ -234,9 +238,9 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     /// search begins where the last one ended, so that all lanes get their turn.
     #[inline(always)]
     fn next_ready_lane(&mut self) -> Option<&mut LaneReader<ValueLane<T, H>>> {
-        let ready = self.lanes.ready_lanes();
+        let ready = self.lanes.ready_lane_mask();
         if ready != self.known {
-            self.add_readers(ready);
+            self.add_lane_readers(ready);
         }
         for _ in 0..self.readers.len() {
             let lane = self.next;
@@ -256,23 +260,23 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     }
 
     #[cold]
-    fn add_readers(&mut self, ready: u64) {
+    fn add_lane_readers(&mut self, ready_lane_mask: u64) {
         for lane in 0..u64::BITS {
-            if ready & !self.known & (1 << lane) != 0 {
+            if ready_lane_mask & !self.known & (1 << lane) != 0 {
                 // SAFETY: the number is this reader's, which had no reader of the lane yet.
                 self.readers
                     .push(unsafe { self.lanes.lane_reader(lane, self.index) });
             }
         }
-        self.known = ready;
+        self.known = ready_lane_mask;
     }
 
     /// Returns the number of values in all lanes that this reader has not read yet.
     #[must_use]
-    pub fn waiting_values(&self) -> usize {
+    pub fn waiting_value_count(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
         lanes
-            .map(|lane| self.lanes.waiting_values(lane, self.index) as usize)
+            .map(|lane| self.lanes.waiting_value_count(lane, self.index) as usize)
             .sum()
     }
 
@@ -289,15 +293,15 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     }
 }
 
-impl<T, H: ReadPolicy<T>> Drop for FanReader<T, H> {
+impl<T, H: ReadPolicy<T>> Drop for FanInReader<T, H> {
     fn drop(&mut self) {
         self.lanes.release_reader(self.index);
     }
 }
 
-impl<T, H: ReadPolicy<T>> fmt::Debug for FanReader<T, H> {
+impl<T, H: ReadPolicy<T>> fmt::Debug for FanInReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FanReader")
+        f.debug_struct("FanInReader")
             .field("index", &self.index)
             .finish_non_exhaustive()
     }

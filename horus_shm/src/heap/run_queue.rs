@@ -37,7 +37,7 @@ pub trait RunQueueMemory {
     type Pointer: PointerWord<Self::Item>;
 
     /// Returns the number of slots of the ring: a power of two, at most 2^16.
-    fn slots(&self) -> u32;
+    fn slot_count(&self) -> u32;
 
     /// Returns the word with the two heads of the ring: the position of the oldest entry that is
     /// not taken, and the first one that a thief may still be copying (see `RingHeads`).
@@ -95,7 +95,7 @@ impl RingHeads {
 
     /// Returns the heads after a thief has taken `claimed` more entries, but has not copied them
     /// yet.
-    const fn claim(self, claimed: u32) -> Self {
+    const fn with_claimed_entries(self, claimed: u32) -> Self {
         Self {
             steal: self.steal,
             real: self.real.wrapping_add(claimed),
@@ -103,7 +103,7 @@ impl RingHeads {
     }
 
     /// Returns the heads after the owner has taken one entry.
-    fn pop(self) -> Self {
+    fn with_popped_entry(self) -> Self {
         let real = self.real.wrapping_add(1);
         // WHY: while a thief copies, its slots must not be overwritten.
         let steal = if self.is_being_stolen_from() {
@@ -122,20 +122,20 @@ impl RingHeads {
 /// Only the owner of the queue calls this.
 #[inline]
 #[must_use]
-pub unsafe fn append_entry<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> bool {
-    if free_slots(memory) == 0 {
+pub unsafe fn try_append_entry<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> bool {
+    if free_slot_count(memory) == 0 {
         return false;
     }
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
     // SAFETY: the index is masked. The slot is free, so no thief reads it, and this is the owner.
-    unsafe { memory.put(tail & (memory.slots() - 1), item) };
+    unsafe { memory.put(tail & (memory.slot_count() - 1), item) };
     publish_tail(memory, tail.wrapping_add(1));
     true
 }
 
 fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
-    // ORDERING(queue): pairs with the load in `steal`.
+    // ORDERING(queue): pairs with the load in `steal_half_of_entries`.
     memory.tail().store(u64::from(tail), edge::QUEUE_PUBLISH);
 }
 
@@ -143,12 +143,12 @@ fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
 /// least that many slots stay free until it appends entries. For other callers the result is only a
 /// hint.
 #[inline]
-pub fn free_slots<M: RunQueueMemory>(memory: &M) -> u32 {
+pub fn free_slot_count<M: RunQueueMemory>(memory: &M) -> u32 {
     // ORDERING(stolen): pairs with the exchange in `free_claimed_entries`.
     let heads = RingHeads::from_word(memory.heads().load(edge::STOLEN_SEE));
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
-    memory.slots() - tail.wrapping_sub(heads.steal)
+    memory.slot_count() - tail.wrapping_sub(heads.steal)
 }
 
 /// Takes the oldest entry of the ring, or returns `None` if the ring is empty. Lock-free: tries
@@ -168,12 +168,12 @@ pub unsafe fn pop_oldest<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> 
         if heads.real == tail {
             return None;
         }
-        let popped = heads.pop().to_word();
+        let popped = heads.with_popped_entry().to_word();
         // Relaxed: as above.
         if memory.heads().compare_exchange_relaxed(word, popped) {
             // SAFETY: the index is masked, the slot is below the tail, and only the owner stores
             // to it.
-            return Some(unsafe { memory.read(heads.real & (memory.slots() - 1)) });
+            return Some(unsafe { memory.read(heads.real & (memory.slot_count() - 1)) });
         }
     }
 }
@@ -184,19 +184,19 @@ pub unsafe fn pop_oldest<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> 
 /// # Safety
 ///
 /// Only the owner of `to` calls this.
-pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item> {
-    let room = free_slots(to);
-    let (first, count) = claim_half(from, room.saturating_add(1))?;
+pub unsafe fn steal_half_of_entries<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item> {
+    let room = free_slot_count(to);
+    let (first, count) = claim_half_of_entries(from, room.saturating_add(1))?;
     // Relaxed: only the owner of `to` stores it, which is the caller.
     let tail = to.tail().get() as u32;
     let entry = |offset: u32| {
         // SAFETY: the index is masked; the entry is claimed, so its slot stays as it is until
         // `free_claimed_entries`.
-        unsafe { from.read(first.wrapping_add(offset) & (from.slots() - 1)) }
+        unsafe { from.read(first.wrapping_add(offset) & (from.slot_count() - 1)) }
     };
     let stolen = entry(0);
     for offset in 1..count {
-        let index = tail.wrapping_add(offset - 1) & (to.slots() - 1);
+        let index = tail.wrapping_add(offset - 1) & (to.slot_count() - 1);
         // SAFETY: the index is masked; as many slots as are filled here were free, and this is the
         // owner.
         unsafe { to.put(index, entry(offset)) };
@@ -208,23 +208,24 @@ pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item>
     Some(stolen)
 }
 
-/// Claims half of the entries, at most `most`. Returns the position of the first claimed entry, and
-/// the number of claimed entries; `None` if there is no entry, or another thief is copying.
-fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
+/// Claims half of the entries, at most `entries_max`. Returns the position of the first claimed
+/// entry, and the number of claimed entries; `None` if there is no entry, or another thief is
+/// copying.
+fn claim_half_of_entries<M: RunQueueMemory>(from: &M, entries_max: u32) -> Option<(u32, u32)> {
     loop {
         // Relaxed: the exchange decides.
         let word = from.heads().get();
         let heads = RingHeads::from_word(word);
         // ORDERING(queue): pairs with the store in `publish_tail`.
         let tail = from.tail().load(edge::QUEUE_SEE) as u32;
-        let waiting = entries_between(heads.real, tail);
+        let waiting = entry_count_between(heads.real, tail);
         if waiting == 0 || heads.is_being_stolen_from() {
             return None;
         }
-        let count = waiting.div_ceil(2).min(most);
+        let count = waiting.div_ceil(2).min(entries_max);
         // WHY the check: heads that are older than the tail seem to leave more than fits.
-        if waiting <= from.slots() {
-            let claimed = heads.claim(count).to_word();
+        if waiting <= from.slot_count() {
+            let claimed = heads.with_claimed_entries(count).to_word();
             // Relaxed: the tail ordered the loads of the slots, and `free_claimed_entries` orders
             // their end.
             if from.heads().compare_exchange_relaxed(word, claimed) {
@@ -243,7 +244,7 @@ fn free_claimed_entries<M: RunQueueMemory>(from: &M) {
         let word = from.heads().get();
         let real = RingHeads::from_word(word).real;
         let freed = RingHeads { steal: real, real }.to_word();
-        // ORDERING(stolen): pairs with the load in `free_slots`.
+        // ORDERING(stolen): pairs with the load in `free_slot_count`.
         if from
             .heads()
             .compare_exchange_ordered(word, freed, edge::STOLEN_FREE)
@@ -253,10 +254,10 @@ fn free_claimed_entries<M: RunQueueMemory>(from: &M) {
     }
 }
 
-/// Returns the number of entries from `real` to `tail`. Returns 0 if `tail` is before `real`, which
-/// means that it is an old value.
-const fn entries_between(real: u32, tail: u32) -> u32 {
-    let distance = tail.wrapping_sub(real);
+/// Returns the number of entries from `real_head` to `tail`. Returns 0 if `tail` is before it,
+/// which means that it is an old value.
+const fn entry_count_between(real_head: u32, tail: u32) -> u32 {
+    let distance = tail.wrapping_sub(real_head);
     if (distance as i32) < 0 { 0 } else { distance }
 }
 
@@ -267,18 +268,18 @@ pub fn is_empty<M: RunQueueMemory>(memory: &M) -> bool {
     // Relaxed, both: as above.
     let heads = RingHeads::from_word(memory.heads().get());
     let tail = memory.tail().get() as u32;
-    entries_between(heads.real, tail) == 0
+    entry_count_between(heads.real, tail) == 0
 }
 
 /// Puts `item` into the `lifo_slot`, so that the owner runs it next, and returns the entry that was
 /// in that slot before. Wait-free. Only the owner calls this function.
 #[inline]
-pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mut M::Item> {
+pub fn put_lifo_entry<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mut M::Item> {
     let slot = memory.lifo_slot();
     // Relaxed: only the owner stores an entry, so an empty slot stays empty.
     if slot.get().is_null() {
         // WHY not an exchange: it costs some 7 ns for each entry.
-        // ORDERING(lifo): pairs with the exchange in `steal_lifo`.
+        // ORDERING(lifo): pairs with the exchange in `try_steal_lifo_entry`.
         slot.store(item, edge::LIFO_PUT);
         return None;
     }
@@ -290,7 +291,7 @@ pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mu
 /// Takes the entry in the `lifo_slot`, which the owner runs next. `has_thieves` must be true if
 /// other threads may take entries. Wait-free. Only the owner calls this function.
 #[inline]
-pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mut M::Item> {
+pub fn take_lifo_entry<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mut M::Item> {
     let slot = memory.lifo_slot();
     // Relaxed, all: the owner put the entry there itself; the exchange decides.
     let seen = slot.get();
@@ -309,9 +310,9 @@ pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mu
 /// Takes the entry `seen` out of another worker's `lifo_slot` (the entry that the worker runs
 /// next). Returns false if the slot no longer contains this entry.
 #[must_use]
-pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
+pub fn try_steal_lifo_entry<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
     let null = ptr::null_mut();
-    // ORDERING(lifo): pairs with the store or the exchange in `put_lifo`.
+    // ORDERING(lifo): pairs with the store or the exchange in `put_lifo_entry`.
     let taken = memory
         .lifo_slot()
         .compare_exchange_ordered(seen, null, edge::LIFO_STEAL);
@@ -320,27 +321,31 @@ pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::run_queues::Queue;
+    use super::super::run_queues::WorkerQueue;
     use super::*;
 
     #[test]
     fn a_thief_leaves_the_ring_to_the_one_before() {
-        let (queue, entry) = (Queue::<u64>::new(true), ptr::dangling_mut());
+        let (queue, entry) = (WorkerQueue::<u64>::new(true), ptr::dangling_mut());
         for _ in 0..4 {
             // SAFETY: this thread is the owner.
-            assert!(unsafe { append_entry(&queue, entry) });
+            assert!(unsafe { try_append_entry(&queue, entry) });
         }
-        assert_eq!(claim_half(&queue, 9), Some((0, 2)));
-        assert_eq!(claim_half(&queue, 9), None, "the first one copies");
+        assert_eq!(claim_half_of_entries(&queue, 9), Some((0, 2)));
+        assert_eq!(
+            claim_half_of_entries(&queue, 9),
+            None,
+            "the first one copies"
+        );
         // SAFETY: as above.
         assert_eq!(unsafe { pop_oldest(&queue) }, Some(entry));
         assert_eq!(
-            free_slots(&queue),
-            queue.slots() - 4,
+            free_slot_count(&queue),
+            queue.slot_count() - 4,
             "claimed slots are not free"
         );
         free_claimed_entries(&queue);
-        assert_eq!(free_slots(&queue), queue.slots() - 1);
-        assert_eq!(claim_half(&queue, 9), Some((3, 1)));
+        assert_eq!(free_slot_count(&queue), queue.slot_count() - 1);
+        assert_eq!(claim_half_of_entries(&queue, 9), Some((3, 1)));
     }
 }

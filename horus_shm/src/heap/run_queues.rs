@@ -26,7 +26,7 @@ pub const RING_SLOTS: u32 = 256;
 /// * The pointer that `into_raw` returns is valid until it is passed to `from_raw`. Until then,
 ///   `into_raw` of no other handle returns the same pointer.
 /// * The handle may be sent to other threads.
-pub unsafe trait Entry {
+pub unsafe trait QueueEntry {
     /// The type to which the raw pointer of an entry points.
     type Target: InjectorEntry;
 
@@ -44,7 +44,7 @@ pub unsafe trait Entry {
 /// The queue of one worker: a ring, a `lifo_slot` for the entry that runs next, and an injector.
 /// The parts that the owner writes and the part that senders write are on different cache lines.
 #[repr(align(128))]
-pub(super) struct Queue<T> {
+pub(super) struct WorkerQueue<T> {
     heads: AtomicU64,
     tail: AtomicU64,
     lifo_slot: AtomicPtr<T>,
@@ -63,7 +63,7 @@ pub(super) struct Queue<T> {
 #[repr(align(128))]
 struct InjectorHead<T>(AtomicPtr<T>);
 
-impl<T> Queue<T> {
+impl<T> WorkerQueue<T> {
     /// Creates an empty queue. `has_thieves` says whether other threads may take the entry in its
     /// `lifo_slot`.
     pub(super) fn new(has_thieves: bool) -> Self {
@@ -102,18 +102,18 @@ impl<T> Queue<T> {
         // Relaxed: the barrier makes it visible.
         self.has_thieves.set(1);
         // ORDERING(lifo_close): barriers on all CPUs. Pairs with the order of the accesses in
-        // `Worker::pop_next` and `Worker::begin_activation`.
+        // `Worker::pop_lifo_entry` and `Worker::begin_activation`.
         barrier_in_process() && is_running() && barrier_in_process()
     }
 }
 
-impl<T> RunQueueMemory for Queue<T> {
+impl<T> RunQueueMemory for WorkerQueue<T> {
     type Item = T;
     type Word = AtomicU64;
     type Pointer = AtomicPtr<T>;
 
     #[inline(always)]
-    fn slots(&self) -> u32 {
+    fn slot_count(&self) -> u32 {
         RING_SLOTS
     }
 
@@ -145,28 +145,28 @@ impl<T> RunQueueMemory for Queue<T> {
     }
 }
 
-impl<T: InjectorEntry> InjectorMemory for Queue<T> {
+impl<T: InjectorEntry> InjectorMemory for WorkerQueue<T> {
     type Entry = T;
     type Pointer = AtomicPtr<T>;
 
     #[inline(always)]
-    fn newest(&self) -> &AtomicPtr<T> {
+    fn newest_entry(&self) -> &AtomicPtr<T> {
         &self.injected.0
     }
 
     #[inline(always)]
-    fn chain(&self) -> &AtomicPtr<T> {
+    fn newest_chain_entry(&self) -> &AtomicPtr<T> {
         &self.chain
     }
 }
 
 /// The run queues of the workers of a group.
-pub struct RunQueues<E: Entry>(QueueGroup<E::Target>);
+pub struct RunQueues<E: QueueEntry>(QueueGroup<E::Target>);
 
 /// The memory that the workers of a group share: their queues, and the state of their search for
 /// entries.
 pub(super) struct QueueGroup<T> {
-    queues: Box<[Queue<T>]>,
+    queues: Box<[WorkerQueue<T>]>,
     /// The word with the state of the workers' search for entries: see
     /// [`SearchState`](super::search::SearchState).
     state: PaddedWord<AtomicU64>,
@@ -179,12 +179,12 @@ struct PaddedWord<T>(T);
 
 // SAFETY: an entry may be sent to other threads, the queues hand each to one thread at a time, and
 // a slot is accessed by its owner and by the thief that claimed it only.
-unsafe impl<E: Entry> Send for RunQueues<E> {}
+unsafe impl<E: QueueEntry> Send for RunQueues<E> {}
 
 // SAFETY: as above.
-unsafe impl<E: Entry> Sync for RunQueues<E> {}
+unsafe impl<E: QueueEntry> Sync for RunQueues<E> {}
 
-impl<E: Entry> RunQueues<E> {
+impl<E: QueueEntry> RunQueues<E> {
     /// Creates the queues of a group of `workers` workers. Also returns a [`Worker`], the owner's
     /// end, for each queue.
     ///
@@ -198,7 +198,9 @@ impl<E: Entry> RunQueues<E> {
             "a group has 1 to {WORKERS_MAX} workers, not {workers}"
         );
         let queues = Arc::new(Self(QueueGroup {
-            queues: (0..workers).map(|_| Queue::new(workers > 1)).collect(),
+            queues: (0..workers)
+                .map(|_| WorkerQueue::new(workers > 1))
+                .collect(),
             state: PaddedWord(AtomicU64::new(0)),
             events: (0..workers)
                 .map(|_| LocalEventcount::with_fences())
@@ -211,20 +213,20 @@ impl<E: Entry> RunQueues<E> {
 
     /// Returns the number of workers of the group.
     #[must_use]
-    pub fn workers(&self) -> usize {
+    pub fn worker_count(&self) -> usize {
         self.0.queues.len()
     }
 
-    /// Sends `entry` to worker `index`, modulo the number of workers. Any thread may call this
-    /// function. If the queues are closed ([`Self::close`]), takes all entries that were sent too
-    /// late back out of that worker's injector, and calls `give_back` with each of them. `entry` is
-    /// usually among them; if it is not, another sender has taken it, and calls the `give_back` of
-    /// its own call with it.
+    /// Sends `entry` to worker `worker_index`, modulo the number of workers. Any thread may call
+    /// this function. If the queues are closed ([`Self::close`]), takes all entries that were sent
+    /// too late back out of that worker's injector, and calls `give_back` with each of them.
+    /// `entry` is usually among them; if it is not, another sender has taken it, and calls the
+    /// `give_back` of its own call with it.
     #[inline]
-    pub fn inject(&self, index: usize, entry: E, give_back: impl FnMut(E)) {
-        let queue = &self.0.queues[index % self.0.queues.len()];
+    pub fn inject(&self, worker_index: usize, entry: E, give_back: impl FnMut(E)) {
+        let queue = &self.0.queues[worker_index % self.0.queues.len()];
         // SAFETY: the pointer of a handle is valid, and in no queue.
-        if unsafe { search::inject(&self.0, queue, entry.into_raw().as_ptr()) } {
+        if unsafe { search::inject_and_check_closed(&self.0, queue, entry.into_raw().as_ptr()) } {
             take_injected_entries(queue, give_back);
         }
     }
@@ -240,7 +242,7 @@ impl<E: Entry> RunQueues<E> {
     /// worker without others takes it without an exchange.
     pub fn close(&self, is_running: impl Fn(usize) -> bool, mut give_back: impl FnMut(E)) {
         search::close(&self.0);
-        let stolen = Queue::new(true);
+        let stolen = WorkerQueue::new(true);
         for (index, queue) in self.0.queues.iter().enumerate() {
             take_injected_entries(queue, &mut give_back);
             if self.0.queues.len() > 1 || queue.admit_thieves(|| is_running(index)) {
@@ -257,7 +259,7 @@ impl<E: Entry> RunQueues<E> {
     }
 
     #[inline(always)]
-    pub(super) fn queue(&self, index: usize) -> &Queue<E::Target> {
+    pub(super) fn queue(&self, index: usize) -> &WorkerQueue<E::Target> {
         &self.0.queues[index]
     }
 
@@ -269,22 +271,22 @@ impl<E: Entry> RunQueues<E> {
 
 impl<T: InjectorEntry> SearchMemory for QueueGroup<T> {
     type Word = AtomicU64;
-    type WorkerEvent<'a>
+    type WorkerEventcount<'a>
         = Event<'a>
     where
         Self: 'a;
 
     #[inline(always)]
-    fn workers(&self) -> usize {
+    fn worker_count(&self) -> usize {
         self.queues.len()
     }
 
     #[inline(always)]
-    fn state(&self) -> &AtomicU64 {
+    fn search_state(&self) -> &AtomicU64 {
         &self.state.0
     }
 
-    fn event(&self, index: usize) -> Event<'_> {
+    fn worker_eventcount(&self, index: usize) -> Event<'_> {
         self.events[index].event()
     }
 
@@ -294,12 +296,13 @@ impl<T: InjectorEntry> SearchMemory for QueueGroup<T> {
     }
 
     fn has_entries(&self) -> bool {
-        let is_empty = |queue: &Queue<_>| run_queue::is_empty(queue) && injector::is_empty(queue);
+        let is_empty =
+            |queue: &WorkerQueue<_>| run_queue::is_empty(queue) && injector::is_empty(queue);
         !self.queues.iter().all(is_empty)
     }
 }
 
-impl<E: Entry> Drop for RunQueues<E> {
+impl<E: QueueEntry> Drop for RunQueues<E> {
     fn drop(&mut self) {
         for queue in &self.0.queues {
             while let Some(entry) = take_remaining_entry(queue) {
@@ -313,14 +316,14 @@ impl<E: Entry> Drop for RunQueues<E> {
 /// Takes all entries out of the injector of `queue`, to which other threads send entries, and calls
 /// `each` for each of them.
 #[cold]
-fn take_injected_entries<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
+fn take_injected_entries<E: QueueEntry>(queue: &WorkerQueue<E::Target>, mut each: impl FnMut(E)) {
     loop {
-        let mut list = injector::take_all(queue);
+        let mut list = injector::take_chain_or_stack(queue);
         if list.is_null() {
             return;
         }
         // SAFETY: the list was taken, so its entries are this thread's.
-        while let Some(raw) = NonNull::new(unsafe { injector::pop_front(&mut list) }) {
+        while let Some(raw) = NonNull::new(unsafe { injector::pop_from_list(&mut list) }) {
             // SAFETY: the entry was in the queue, and was taken out.
             each(unsafe { E::from_raw(raw) });
         }
@@ -329,10 +332,10 @@ fn take_injected_entries<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMu
 
 /// Takes the entry out of the `lifo_slot` of `queue` as a thief, and calls `each` for it.
 #[cold]
-fn steal_lifo_entry<E: Entry>(queue: &Queue<E::Target>, each: impl FnOnce(E)) {
+fn steal_lifo_entry<E: QueueEntry>(queue: &WorkerQueue<E::Target>, each: impl FnOnce(E)) {
     // Relaxed: the exchange decides.
     let next = queue.lifo_slot.get();
-    if !next.is_null() && run_queue::steal_lifo(queue, next) {
+    if !next.is_null() && run_queue::try_steal_lifo_entry(queue, next) {
         // SAFETY: the entry was in the queue, and was taken out.
         each(unsafe { entry_from_pointer(next) });
     }
@@ -341,16 +344,16 @@ fn steal_lifo_entry<E: Entry>(queue: &Queue<E::Target>, each: impl FnOnce(E)) {
 /// Takes all entries out of the ring of `queue` as a thief, and calls `each` for each of them.
 /// `own` is an empty queue, which only the caller uses, and which is empty again afterwards.
 #[cold]
-fn steal_ring_entries<E: Entry>(
-    queue: &Queue<E::Target>,
-    own: &Queue<E::Target>,
+fn steal_ring_entries<E: QueueEntry>(
+    queue: &WorkerQueue<E::Target>,
+    own: &WorkerQueue<E::Target>,
     mut each: impl FnMut(E),
 ) {
     loop {
         // SAFETY: by the contract, this thread is the owner of `own`.
         let oldest = unsafe { run_queue::pop_oldest(own) };
         // SAFETY: as above.
-        let entry = oldest.or_else(|| unsafe { run_queue::steal(queue, own) });
+        let entry = oldest.or_else(|| unsafe { run_queue::steal_half_of_entries(queue, own) });
         let Some(entry) = entry else { return };
         // SAFETY: the entry was in the queue, and was taken out.
         each(unsafe { entry_from_pointer(entry) });
@@ -359,17 +362,17 @@ fn steal_ring_entries<E: Entry>(
 
 /// Takes an entry out of a queue when the queues are dropped, so that no other thread accesses the
 /// queue any more. Returns `None` if the queue is empty.
-fn take_remaining_entry<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
-    let mut list = injector::take_all(queue);
+fn take_remaining_entry<T: InjectorEntry>(queue: &WorkerQueue<T>) -> Option<*mut T> {
+    let mut list = injector::take_chain_or_stack(queue);
     // SAFETY: the list was taken, so its entries are the caller's.
-    let entry = unsafe { injector::pop_front(&mut list) };
+    let entry = unsafe { injector::pop_from_list(&mut list) };
     if !list.is_null() {
         // SAFETY: this thread acts as the owner. There is no chain, as all of it was taken first.
-        unsafe { injector::put_back(queue, list) };
+        unsafe { injector::put_back_as_chain(queue, list) };
     }
     if entry.is_null() {
         // SAFETY: this thread acts as the owner.
-        return run_queue::take_lifo(queue, false)
+        return run_queue::take_lifo_entry(queue, false)
             .or_else(|| unsafe { run_queue::pop_oldest(queue) });
     }
     Some(entry)
@@ -382,17 +385,17 @@ fn take_remaining_entry<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
 /// `entry` is the pointer of a handle that was put into a queue, and was taken out of it. It is
 /// passed to this function only once.
 #[inline(always)]
-pub(super) unsafe fn entry_from_pointer<E: Entry>(entry: *mut E::Target) -> E {
+pub(super) unsafe fn entry_from_pointer<E: QueueEntry>(entry: *mut E::Target) -> E {
     // SAFETY: the pointer of a handle is not null.
     let raw = unsafe { NonNull::new_unchecked(entry) };
     // SAFETY: by the contract.
     unsafe { E::from_raw(raw) }
 }
 
-impl<E: Entry> fmt::Debug for RunQueues<E> {
+impl<E: QueueEntry> fmt::Debug for RunQueues<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunQueues")
-            .field("workers", &self.workers())
+            .field("workers", &self.worker_count())
             .finish_non_exhaustive()
     }
 }

@@ -30,18 +30,18 @@ pub trait SearchMemory {
     /// models.
     type Word: Word;
     /// The type of the eventcount at which a worker sleeps.
-    type WorkerEvent<'a>: Eventcount
+    type WorkerEventcount<'a>: Eventcount
     where
         Self: 'a;
 
     /// Returns the number of workers of the group: at most [`WORKERS_MAX`].
-    fn workers(&self) -> usize;
+    fn worker_count(&self) -> usize;
 
     /// Returns the shared word that contains the [`SearchState`].
-    fn state(&self) -> &Self::Word;
+    fn search_state(&self) -> &Self::Word;
 
     /// Returns the eventcount at which the worker with index `index` sleeps.
-    fn event(&self, index: usize) -> Self::WorkerEvent<'_>;
+    fn worker_eventcount(&self, index: usize) -> Self::WorkerEventcount<'_>;
 
     /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
@@ -72,11 +72,11 @@ const CLOSED_BIT: u64 = 1 << (WATCHER_SHIFT + 7);
 const SEARCHERS_SHIFT: u32 = WATCHER_SHIFT + 8;
 
 impl SearchState {
-    const fn sleepers(self) -> u64 {
+    const fn sleeper_mask(self) -> u64 {
         self.0 & ((1 << WATCHER_SHIFT) - 1)
     }
 
-    const fn searchers(self) -> u64 {
+    const fn searcher_count(self) -> u64 {
         self.0 >> SEARCHERS_SHIFT
     }
 
@@ -88,7 +88,7 @@ impl SearchState {
         ((self.0 >> WATCHER_SHIFT & WATCHER_MASK) as usize).checked_sub(1)
     }
 
-    fn watches(self, worker: usize) -> bool {
+    fn is_watcher(self, worker: usize) -> bool {
         self.watcher() == Some(worker)
     }
 
@@ -104,7 +104,7 @@ impl SearchState {
         self.0 & CLOSED_BIT != 0
     }
 
-    const fn close(self) -> Self {
+    const fn with_closed_bit(self) -> Self {
         Self(self.0 | CLOSED_BIT)
     }
 
@@ -121,7 +121,7 @@ impl SearchState {
     }
 
     fn without_sleeper(self, worker: usize) -> Self {
-        let state = if self.watches(worker) {
+        let state = if self.is_watcher(worker) {
             self.without_watcher()
         } else {
             self
@@ -129,19 +129,23 @@ impl SearchState {
         Self(state.0 & !(1 << worker))
     }
 
-    /// Returns true if all `workers` workers of the group are asleep.
-    const fn are_all_asleep(self, workers: usize) -> bool {
-        self.sleepers().count_ones() as usize == workers
+    /// Returns true if all `worker_count` workers of the group are asleep.
+    const fn are_all_asleep(self, worker_count: usize) -> bool {
+        self.sleeper_mask().count_ones() as usize == worker_count
     }
 
     /// Returns the index of the sleeping worker that should be woken; `None` if no worker sleeps.
     /// Chooses the watcher only if no other worker sleeps.
     fn choose_sleeper(self) -> Option<usize> {
         let others = match self.watcher() {
-            Some(watcher) => self.sleepers() & !(1 << watcher),
-            None => self.sleepers(),
+            Some(watcher) => self.sleeper_mask() & !(1 << watcher),
+            None => self.sleeper_mask(),
         };
-        let among = if others == 0 { self.sleepers() } else { others };
+        let among = if others == 0 {
+            self.sleeper_mask()
+        } else {
+            others
+        };
         (among != 0).then(|| among.trailing_zeros() as usize)
     }
 }
@@ -150,7 +154,7 @@ impl SearchState {
 /// exchange, or after a fence.
 #[inline(always)]
 fn load_state<M: SearchMemory>(memory: &M) -> SearchState {
-    SearchState(memory.state().get())
+    SearchState(memory.search_state().get())
 }
 
 /// Replaces the state by the result of `change`, atomically, and returns the new state. Returns
@@ -163,7 +167,7 @@ fn update_state<M: SearchMemory>(
         let old = load_state(memory);
         let new = change(old)?;
         // Relaxed: the queues order the entries, and the fences the state.
-        if memory.state().compare_exchange_relaxed(old.0, new.0) {
+        if memory.search_state().compare_exchange_relaxed(old.0, new.0) {
             return Some(new);
         }
         std::hint::spin_loop();
@@ -174,8 +178,8 @@ fn update_state<M: SearchMemory>(
 /// function after it has published an entry.
 #[inline]
 pub fn wake_searcher<M: SearchMemory>(memory: &M) {
-    // ORDERING(search): pairs with the fences in `end_search_with_entry`, `announce_sleeper` and
-    // `close`.
+    // ORDERING(search): pairs with the fences in `end_search_with_entry`, `try_announce_sleeper`
+    // and `close`.
     memory.fence(edge::SEARCH_LOOK);
     wake_searcher_if_none(memory);
 }
@@ -183,18 +187,20 @@ pub fn wake_searcher<M: SearchMemory>(memory: &M) {
 #[inline]
 fn wake_searcher_if_none<M: SearchMemory>(memory: &M) {
     let state = load_state(memory);
-    if state.searchers() == 0 && state.sleepers() != 0 {
-        wake_as_searcher(memory);
+    if state.searcher_count() == 0 && state.sleeper_mask() != 0 {
+        wake_sleeper_as_searcher(memory);
     }
 }
 
 /// Wakes a sleeping worker as a searcher, unless another worker has begun to search in the
 /// meantime.
 #[cold]
-fn wake_as_searcher<M: SearchMemory>(memory: &M) {
+fn wake_sleeper_as_searcher<M: SearchMemory>(memory: &M) {
     let mut chosen = None;
     update_state(memory, |state| {
-        chosen = state.choose_sleeper().filter(|_| state.searchers() == 0);
+        chosen = state
+            .choose_sleeper()
+            .filter(|_| state.searcher_count() == 0);
         chosen.map(|worker| state.without_sleeper(worker).add_searcher())
     });
     if let Some(worker) = chosen {
@@ -203,7 +209,7 @@ fn wake_as_searcher<M: SearchMemory>(memory: &M) {
 }
 
 fn wake_worker<M: SearchMemory>(memory: &M, worker: usize) {
-    let event = memory.event(worker);
+    let event = memory.worker_eventcount(worker);
     if has_sleepers(&event) {
         wake(&event);
     }
@@ -216,15 +222,15 @@ fn wake_worker<M: SearchMemory>(memory: &M, worker: usize) {
 ///
 /// # Safety
 ///
-/// As for [`injector::inject`].
+/// As for [`injector::inject_and_check_was_empty`].
 #[inline]
-pub unsafe fn inject<M, Q>(memory: &M, queue: &Q, entry: *mut Q::Entry) -> bool
+pub unsafe fn inject_and_check_closed<M, Q>(memory: &M, queue: &Q, entry: *mut Q::Entry) -> bool
 where
     M: SearchMemory,
     Q: InjectorMemory,
 {
     // SAFETY: the contract.
-    let was_empty = unsafe { injector::inject(queue, entry) };
+    let was_empty = unsafe { injector::inject_and_check_was_empty(queue, entry) };
     // WHY not for later ones: until the stack is taken, each worker that goes to sleep sees the
     // first one, and so does the thread that closes the group, or the sender of the first one.
     if !was_empty {
@@ -238,7 +244,7 @@ where
 /// Marks the group as closed, which means that its workers take no entries any more. The caller has
 /// to take all entries out of the injectors afterwards.
 pub fn close<M: SearchMemory>(memory: &M) {
-    update_state(memory, |state| Some(state.close()));
+    update_state(memory, |state| Some(state.with_closed_bit()));
     // ORDERING(search): pairs with the fence in `wake_searcher`.
     memory.fence(edge::SEARCH_CLOSE);
 }
@@ -246,9 +252,9 @@ pub fn close<M: SearchMemory>(memory: &M) {
 /// Wakes all sleeping workers as searchers, so that they see a value that the caller has stored
 /// before.
 pub fn wake_all<M: SearchMemory>(memory: &M) {
-    // ORDERING(search): pairs with the fence in `announce_sleeper`.
+    // ORDERING(search): pairs with the fence in `try_announce_sleeper`.
     memory.fence(edge::SEARCH_LOOK);
-    for worker in 0..memory.workers() {
+    for worker in 0..memory.worker_count() {
         let woken = update_state(memory, |state| {
             let state = state
                 .is_asleep(worker)
@@ -267,7 +273,7 @@ pub fn wake_all<M: SearchMemory>(memory: &M) {
 #[inline]
 pub fn request_watcher<M: SearchMemory>(memory: &M) {
     let state = load_state(memory);
-    if state.watcher().is_none() && state.sleepers() != 0 {
+    if state.watcher().is_none() && state.sleeper_mask() != 0 {
         appoint_watcher(memory);
     }
 }
@@ -287,10 +293,10 @@ fn appoint_watcher<M: SearchMemory>(memory: &M) {
 /// Makes the calling worker a searcher. Returns false, and does nothing, if half of the workers
 /// already search.
 #[must_use]
-pub fn begin_search<M: SearchMemory>(memory: &M) -> bool {
-    let most = (memory.workers() as u64 / 2).max(1);
+pub fn try_begin_search<M: SearchMemory>(memory: &M) -> bool {
+    let most = (memory.worker_count() as u64 / 2).max(1);
     let begun = update_state(memory, |state| {
-        (state.searchers() < most).then(|| state.add_searcher())
+        (state.searcher_count() < most).then(|| state.add_searcher())
     });
     begun.is_some()
 }
@@ -308,7 +314,7 @@ pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
 
 /// The reason why the sleep of a worker in [`sleep_after_announcing`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SleepEnd {
+pub enum WorkerSleepEnd {
     /// There may be entries. The worker is a searcher now, and has to search for them.
     Search,
     /// The time limit has passed, or the worker has become the watcher or has stopped being it. The
@@ -321,7 +327,7 @@ pub enum SleepEnd {
 /// returns true because the caller wants the worker to stay awake: the worker is then a searcher
 /// instead of a sleeper.
 #[must_use]
-pub fn announce_sleeper<M: SearchMemory>(
+pub fn try_announce_sleeper<M: SearchMemory>(
     memory: &M,
     index: usize,
     is_searcher: bool,
@@ -334,8 +340,9 @@ pub fn announce_sleeper<M: SearchMemory>(
             state
         };
         let state = state.with_sleeper(index);
-        let watches = state.watcher().is_none() && !state.are_all_asleep(memory.workers());
-        Some(if watches {
+        let becomes_watcher =
+            state.watcher().is_none() && !state.are_all_asleep(memory.worker_count());
+        Some(if becomes_watcher {
             state.with_watcher(index)
         } else {
             state
@@ -350,52 +357,52 @@ pub fn announce_sleeper<M: SearchMemory>(
     false
 }
 
-/// Withdraws the announcement of worker `index` as a sleeper. If `searches` is true, makes the
-/// worker a searcher. Returns true if the worker is a searcher now, either for that reason or
+/// Withdraws the announcement of worker `index` as a sleeper. If `becomes_searcher` is true, makes
+/// the worker a searcher. Returns true if the worker is a searcher now, either for that reason or
 /// because a sender was faster and has made it one.
-pub fn withdraw_sleeper<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bool {
+pub fn withdraw_sleeper<M: SearchMemory>(memory: &M, index: usize, becomes_searcher: bool) -> bool {
     let awake = update_state(memory, |state| {
         let state = state
             .is_asleep(index)
             .then(|| state.without_sleeper(index))?;
-        Some(if searches {
+        Some(if becomes_searcher {
             state.add_searcher()
         } else {
             state
         })
     });
-    searches || awake.is_none()
+    becomes_searcher || awake.is_none()
 }
 
 /// Sleeps once, for at most `timeout`, as worker `index`, which is announced as a sleeper.
-/// `watches` is the result of the last call of [`keeps_watch`]. The sleep ends when the worker
+/// `is_watcher` is the result of the last call of [`stays_watcher`]. The sleep ends when the worker
 /// becomes the watcher or stops being it.
 pub fn sleep_after_announcing<M: SearchMemory>(
     memory: &M,
     index: usize,
-    watches: bool,
+    is_watcher: bool,
     timeout: Duration,
-) -> SleepEnd {
-    let event = memory.event(index);
+) -> WorkerSleepEnd {
+    let event = memory.worker_eventcount(index);
     let awake = || {
         let state = load_state(memory);
         let is_woken = !state.is_asleep(index);
-        (is_woken || state.watches(index) != watches).then_some(is_woken)
+        (is_woken || state.is_watcher(index) != is_watcher).then_some(is_woken)
     };
     let woken = sleep_once(&[&event], timeout, awake).or_else(awake);
     if woken == Some(true) {
-        SleepEnd::Search
+        WorkerSleepEnd::Search
     } else {
-        SleepEnd::Look
+        WorkerSleepEnd::Look
     }
 }
 
 /// Returns true if worker `index`, which is announced as a sleeper, is the watcher and has to look
 /// for stalled workers. If all workers of the group sleep, the watcher stops being the watcher.
-pub fn keeps_watch<M: SearchMemory>(memory: &M, index: usize) -> bool {
+pub fn stays_watcher<M: SearchMemory>(memory: &M, index: usize) -> bool {
     let resigned = update_state(memory, |state| {
-        let is_idle = state.watches(index) && state.are_all_asleep(memory.workers());
+        let is_idle = state.is_watcher(index) && state.are_all_asleep(memory.worker_count());
         is_idle.then(|| state.without_watcher())
     });
-    resigned.is_none() && load_state(memory).watches(index)
+    resigned.is_none() && load_state(memory).is_watcher(index)
 }

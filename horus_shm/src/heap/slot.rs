@@ -26,19 +26,19 @@ impl<T> Slot<T> {
 
     /// Number of cache lines that a slot occupies if it begins at a cache line. It may use only a
     /// part of the last one.
-    const LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
+    const CACHE_LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
 
     /// True if a slot needs several cache lines and, if it begins at a cache line, more than a
     /// quarter of their bytes are padding.
     const WASTES_CACHE_LINES: bool = {
-        let lines = Self::LINES * CACHE_LINE_BYTES;
-        Self::LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
+        let lines = Self::CACHE_LINES * CACHE_LINE_BYTES;
+        Self::CACHE_LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
     };
 }
 
 /// A policy that decides which slots share cache lines. WHY slots share lines: it takes 7 ns to
 /// transfer a line from another core, however many messages are in it.
-pub trait Packing {
+pub trait SlotPacking {
     /// True if there are no gaps between slots for values of 57 to 80 or of 121 to 128 bytes, with
     /// an alignment of at most 8.
     ///
@@ -66,9 +66,9 @@ pub trait Packing {
 /// The packing policy of rings to whose slots several threads write: no two slots share a cache
 /// line.
 #[derive(Debug)]
-pub(super) enum Unpacked {}
+pub(super) enum UnpackedSlots {}
 
-impl Packing for Unpacked {
+impl SlotPacking for UnpackedSlots {
     const AVOIDS_PADDING: bool = false;
     const SHARES_CACHE_LINES: bool = false;
 }
@@ -81,7 +81,7 @@ pub(super) struct SlotRow<T, P> {
     packing: PhantomData<(*mut T, P)>,
 }
 
-impl<T, P: Packing> SlotRow<T, P> {
+impl<T, P: SlotPacking> SlotRow<T, P> {
     /// A row without slots, for code that uses only other parts of a lane.
     pub(super) const EMPTY: Self = Self {
         memory: NonNull::dangling(),
@@ -92,18 +92,19 @@ impl<T, P: Packing> SlotRow<T, P> {
 
     /// Number of cache lines that a slot with a stamp occupies if it begins at a cache line. It may
     /// use only a part of the last one.
-    pub(super) const LINES: usize = Slot::<T>::LINES;
+    pub(super) const CACHE_LINES: usize = Slot::<T>::CACHE_LINES;
 
     /// Distance in bytes between the starts of two neighbouring slots with stamps. It is a number
     /// of whole cache lines, unless `P` packs slots of this size.
-    pub(super) const SLOT_DISTANCE: usize = if P::AVOIDS_PADDING && Slot::<T>::WASTES_CACHE_LINES {
-        size_of::<Slot<T>>()
-    } else if P::SHARES_CACHE_LINES && Self::LINES == 1 {
-        // WHY a power of two: then no slot lies in two lines.
-        size_of::<Slot<T>>().next_power_of_two()
-    } else {
-        Self::LINES * CACHE_LINE_BYTES
-    };
+    pub(super) const SLOT_DISTANCE_BYTES: usize =
+        if P::AVOIDS_PADDING && Slot::<T>::WASTES_CACHE_LINES {
+            size_of::<Slot<T>>()
+        } else if P::SHARES_CACHE_LINES && Self::CACHE_LINES == 1 {
+            // WHY a power of two: then no slot lies in two lines.
+            size_of::<Slot<T>>().next_power_of_two()
+        } else {
+            Self::CACHE_LINES * CACHE_LINE_BYTES
+        };
 
     /// True if the slots have no stamps in lanes whose writer publishes by the head.
     ///
@@ -131,10 +132,10 @@ impl<T, P: Packing> SlotRow<T, P> {
     ///
     /// `index` is below [`Self::len`], and the [`Slots`] exist.
     #[inline(always)]
-    const unsafe fn slot(&self, index: u64) -> *mut u8 {
+    const unsafe fn slot_address(&self, index: u64) -> *mut u8 {
         debug_assert!(index < self.slots);
         let distance = if self.has_stamps() {
-            Self::SLOT_DISTANCE
+            Self::SLOT_DISTANCE_BYTES
         } else {
             size_of::<T>()
         };
@@ -146,13 +147,13 @@ impl<T, P: Packing> SlotRow<T, P> {
     ///
     /// # Safety
     ///
-    /// The contract of [`Self::value`], for as long as the reference is used. The slots have
-    /// stamps.
+    /// The contract of [`Self::value_address`], for as long as the reference is used. The slots
+    /// have stamps.
     #[inline(always)]
     pub(super) const unsafe fn stamp<'a>(&self, index: u64) -> &'a AtomicU64 {
         debug_assert!(self.has_stamps());
         // SAFETY: the index and the slots are valid by the contract.
-        let slot = unsafe { self.slot(index) };
+        let slot = unsafe { self.slot_address(index) };
         // SAFETY: the stamp comes first, was initialised in `Slots::new`, and is an atomic.
         unsafe { &*slot.cast() }
     }
@@ -164,14 +165,14 @@ impl<T, P: Packing> SlotRow<T, P> {
     ///
     /// `index` is below [`Self::len`], and the [`Slots`] exist.
     #[inline(always)]
-    pub(super) const unsafe fn value(&self, index: u64) -> *mut T {
+    pub(super) const unsafe fn value_address(&self, index: u64) -> *mut T {
         let offset = if self.has_stamps() {
             Slot::<T>::VALUE_OFFSET
         } else {
             0
         };
         // SAFETY: the index and the slots are valid by the contract.
-        let slot = unsafe { self.slot(index) };
+        let slot = unsafe { self.slot_address(index) };
         // SAFETY: the value is in the slot.
         unsafe { slot.add(offset).cast() }
     }
@@ -189,11 +190,11 @@ impl<T, P: Packing> SlotRow<T, P> {
     ///
     /// * There is a `T` at `src`, of which the caller gives up the ownership, and no other code is
     ///   in the slot.
-    /// * The contract of [`Self::value`].
+    /// * The contract of [`Self::value_address`].
     #[inline(always)]
     pub(super) unsafe fn put(&self, index: u64, src: *const T) {
         // SAFETY: the index and the slots are valid by the contract.
-        let dst = unsafe { self.value(index) };
+        let dst = unsafe { self.value_address(index) };
         let near = CACHE_LINE_BYTES - size_of::<AtomicU64>();
         if size_of::<T>() <= near {
             // SAFETY: the value, and the memory for it.
@@ -228,26 +229,26 @@ impl<T, P: Packing> SlotRow<T, P> {
     ///
     /// # Safety
     ///
-    /// The contract of [`Self::value`].
+    /// The contract of [`Self::value_address`].
     #[inline(always)]
     pub(super) unsafe fn prefetch(&self, index: u64, intent: PrefetchIntent) {
         let lines = if self.has_stamps() {
-            Self::LINES.min(PREFETCH_LINES_MAX)
+            Self::CACHE_LINES.min(PREFETCH_LINES_MAX)
         } else {
             1
         };
         // SAFETY: the index and the slots are valid by the contract.
-        copy::prefetch(unsafe { self.slot(index) }, lines, intent);
+        copy::prefetch(unsafe { self.slot_address(index) }, lines, intent);
     }
 
-    /// Returns the memory layout of `slots` slots together; `None` if its size would overflow.
-    fn layout(slots: u64, has_stamps: bool) -> Option<Layout> {
+    /// Returns the memory layout of `slot_count` slots together; `None` if its size would overflow.
+    fn memory_layout(slot_count: u64, has_stamps: bool) -> Option<Layout> {
         let distance = if has_stamps {
-            Self::SLOT_DISTANCE
+            Self::SLOT_DISTANCE_BYTES
         } else {
             size_of::<T>()
         };
-        let bytes = usize::try_from(slots).ok()?.checked_mul(distance)?;
+        let bytes = usize::try_from(slot_count).ok()?.checked_mul(distance)?;
         Layout::from_size_align(bytes, align_of::<Slot<T>>().max(CACHE_LINE_BYTES)).ok()
     }
 }
@@ -262,10 +263,10 @@ impl<T, P> Clone for SlotRow<T, P> {
 }
 
 /// The slots of a lane or a ring, with their memory. Dropping them drops the values in the slots
-/// for which [`Self::set_remaining`] was called.
-pub(super) struct Slots<T, P: Packing> {
+/// for which [`Self::set_remaining_positions`] was called.
+pub(super) struct Slots<T, P: SlotPacking> {
     row: SlotRow<T, P>,
-    left: Range<u64>,
+    remaining: Range<u64>,
 }
 
 /// Panics with a text that says that there is no memory for a channel of `capacity` messages of
@@ -281,17 +282,21 @@ pub fn panic_without_memory(capacity: u64, bytes: usize) -> ! {
 }
 
 // SAFETY: they own their values, and nothing in them is tied to a thread.
-unsafe impl<T: Send, P: Packing> Send for Slots<T, P> {}
+unsafe impl<T: Send, P: SlotPacking> Send for Slots<T, P> {}
 
-impl<T, P: Packing> Slots<T, P> {
-    /// Allocates empty slots for `capacity` values, rounded up to a power of two. `stamp` returns
-    /// the first stamp of the slot with the given index. If `by_head` is true, the slots have no
-    /// stamps, provided that `P` and the size of the values permit it. Returns `None` if there is
-    /// no memory for so many slots; see [`panic_without_memory`].
-    pub(super) fn new(capacity: u64, by_head: bool, stamp: impl Fn(u64) -> u64) -> Option<Self> {
-        let has_stamps = !(by_head && SlotRow::<T, P>::MAY_OMIT_STAMPS);
+impl<T, P: SlotPacking> Slots<T, P> {
+    /// Allocates empty slots for `capacity` values, rounded up to a power of two. `first_stamp`
+    /// returns the first stamp of the slot with the given index. If `publishes_by_head` is true,
+    /// the slots have no stamps, provided that `P` and the size of the values permit it. Returns
+    /// `None` if there is no memory for so many slots; see [`panic_without_memory`].
+    pub(super) fn new(
+        capacity: u64,
+        publishes_by_head: bool,
+        first_stamp: impl Fn(u64) -> u64,
+    ) -> Option<Self> {
+        let has_stamps = !(publishes_by_head && SlotRow::<T, P>::MAY_OMIT_STAMPS);
         let slots = capacity.checked_next_power_of_two()?;
-        let layout = SlotRow::<T, P>::layout(slots, has_stamps)?;
+        let layout = SlotRow::<T, P>::memory_layout(slots, has_stamps)?;
         // SAFETY: a slot does not have size 0, and there is at least one.
         let memory = NonNull::new(unsafe { alloc::alloc(layout) })?;
         let row = SlotRow {
@@ -300,16 +305,19 @@ impl<T, P: Packing> Slots<T, P> {
             has_stamps,
             packing: PhantomData,
         };
-        // WHY before the loop: if `stamp` panics, the memory is freed.
-        let made = Self { row, left: 0..0 };
+        // WHY before the loop: if `first_stamp` panics, the memory is freed.
+        let made = Self {
+            row,
+            remaining: 0..0,
+        };
         for index in (0..slots).filter(|_| has_stamps) {
             // SAFETY: `index` is below the number of slots.
-            let place = unsafe { row.slot(index) };
+            let place = unsafe { row.slot_address(index) };
             // SAFETY: in bounds and aligned, and no other code knows of it.
             unsafe {
                 place
                     .cast::<AtomicU64>()
-                    .write(AtomicU64::new(stamp(index)))
+                    .write(AtomicU64::new(first_stamp(index)))
             };
         }
         Some(made)
@@ -340,16 +348,16 @@ impl<T, P: Packing> Slots<T, P> {
         unsafe { self.row.stamp(index) }
     }
 
-    /// Returns the address of the value in slot `index`; see [`SlotRow::value`].
+    /// Returns the address of the value in slot `index`; see [`SlotRow::value_address`].
     ///
     /// # Panics
     ///
     /// If there is no such slot.
     #[inline(always)]
-    pub(super) fn value(&self, index: u64) -> *mut T {
+    pub(super) fn value_address(&self, index: u64) -> *mut T {
         self.assert_in_range(index);
         // SAFETY: `index` was just checked.
-        unsafe { self.row.value(index) }
+        unsafe { self.row.value_address(index) }
     }
 
     /// Copies the value at `src` into slot `index`; see [`SlotRow::put`].
@@ -386,50 +394,51 @@ impl<T, P: Packing> Slots<T, P> {
         assert!(index < self.len(), "no slot {index}");
     }
 
-    /// Declares that only the slots of the positions `left` still contain values, which are dropped
-    /// together with the slots.
+    /// Declares that only the slots of the positions `remaining` still contain values, which are
+    /// dropped together with the slots.
     ///
     /// # Safety
     ///
     /// The slot of each of these positions holds a value, which no code uses any more.
-    pub(super) unsafe fn set_remaining(&mut self, left: Range<u64>) {
-        self.left = left;
+    pub(super) unsafe fn set_remaining_positions(&mut self, remaining: Range<u64>) {
+        self.remaining = remaining;
     }
 
-    fn drop_remaining(&mut self) {
+    fn drop_remaining_values(&mut self) {
         let mask = self.len() - 1;
-        while let Some(pos) = self.left.next() {
-            let value = self.value(pos & mask);
-            // SAFETY: each position has a value by the contract of `set_remaining`, and this one
-            // was just removed from the range; the exclusive borrow excludes all other access.
+        while let Some(pos) = self.remaining.next() {
+            let value = self.value_address(pos & mask);
+            // SAFETY: each position has a value by the contract of `set_remaining_positions`, and
+            // this one was just removed from the range; the exclusive borrow excludes all other
+            // access.
             unsafe { value.drop_in_place() };
         }
     }
 }
 
-impl<T, P: Packing> Drop for Slots<T, P> {
+impl<T, P: SlotPacking> Drop for Slots<T, P> {
     fn drop(&mut self) {
         /// A guard that drops the values that are left in the slots, and frees the memory. It does
         /// so even if the drop of one value panics, as `Vec` does.
-        struct RemainingSlots<'a, T, P: Packing>(&'a mut Slots<T, P>);
+        struct RemainingValuesGuard<'a, T, P: SlotPacking>(&'a mut Slots<T, P>);
 
-        impl<T, P: Packing> Drop for RemainingSlots<'_, T, P> {
+        impl<T, P: SlotPacking> Drop for RemainingValuesGuard<'_, T, P> {
             fn drop(&mut self) {
-                let _memory = SlotMemory(self.0.row);
-                self.0.drop_remaining();
+                let _memory = SlotMemoryGuard(self.0.row);
+                self.0.drop_remaining_values();
             }
         }
 
-        RemainingSlots(self).0.drop_remaining();
+        RemainingValuesGuard(self).0.drop_remaining_values();
     }
 }
 
 /// A guard that frees the memory of the slots when it is dropped.
-struct SlotMemory<T, P: Packing>(SlotRow<T, P>);
+struct SlotMemoryGuard<T, P: SlotPacking>(SlotRow<T, P>);
 
-impl<T, P: Packing> Drop for SlotMemory<T, P> {
+impl<T, P: SlotPacking> Drop for SlotMemoryGuard<T, P> {
     fn drop(&mut self) {
-        let layout = SlotRow::<T, P>::layout(self.0.slots, self.0.has_stamps());
+        let layout = SlotRow::<T, P>::memory_layout(self.0.slots, self.0.has_stamps());
         let layout = layout.expect("the memory was allocated with this layout");
         // SAFETY: `Slots::new` allocated it with this layout, and only their drop frees it.
         unsafe { alloc::dealloc(self.0.memory.as_ptr(), layout) };
@@ -454,9 +463,9 @@ mod tests {
     struct AlignedUnit;
 
     /// Checks that each slot keeps its stamp and its value when the other slots are written.
-    fn slots_do_not_overlap<T: Copy + PartialEq, P: Packing>(make: impl Fn(u8) -> T) {
-        for by_head in [false, true] {
-            let slots = Slots::<T, P>::new(7, by_head, |index| index).unwrap();
+    fn slots_do_not_overlap<T: Copy + PartialEq, P: SlotPacking>(make: impl Fn(u8) -> T) {
+        for publishes_by_head in [false, true] {
+            let slots = Slots::<T, P>::new(7, publishes_by_head, |index| index).unwrap();
             assert_eq!(slots.len(), 8);
             for value in 0..2 {
                 for index in (0..8).rev() {
@@ -465,9 +474,10 @@ mod tests {
                 }
                 for index in 0..8 {
                     assert!(!slots.row.has_stamps() || slots.stamp(index).get() == index);
-                    assert!(slots.value(index).is_aligned());
+                    assert!(slots.value_address(index).is_aligned());
                     // SAFETY: it was put there.
-                    assert!(unsafe { slots.value(index).read() } == make(value + index as u8));
+                    let found = unsafe { slots.value_address(index).read() };
+                    assert!(found == make(value + index as u8));
                 }
             }
         }
@@ -476,7 +486,7 @@ mod tests {
     #[test]
     fn slots_of_any_size_and_alignment_do_not_overlap() {
         fn any<T: Copy + PartialEq>(make: impl Fn(u8) -> T) {
-            slots_do_not_overlap::<T, Unpacked>(&make);
+            slots_do_not_overlap::<T, UnpackedSlots>(&make);
             slots_do_not_overlap::<T, ShareValues>(&make);
             slots_do_not_overlap::<T, MoveValues>(&make);
         }
@@ -495,7 +505,7 @@ mod tests {
     }
 
     /// Checks that each of the remaining values is dropped exactly once.
-    fn check_remaining_values_are_dropped<P: Packing>() {
+    fn check_remaining_values_are_dropped<P: SlotPacking>() {
         let token = Arc::new(());
         let mut slots = Slots::<(Arc<()>, [u64; 7]), P>::new(4, false, |_| 0).unwrap();
         for index in 0..4 {
@@ -504,9 +514,9 @@ mod tests {
             unsafe { slots.put(index, &raw const *value) };
         }
         // SAFETY: the value of slot 1 is taken here, and only here.
-        drop(unsafe { slots.value(1).read() });
+        drop(unsafe { slots.value_address(1).read() });
         // SAFETY: each of the other slots has a value, which no code uses.
-        unsafe { slots.set_remaining(2..5) };
+        unsafe { slots.set_remaining_positions(2..5) };
         assert_eq!(Arc::strong_count(&token), 4);
         drop(slots);
         assert_eq!(Arc::strong_count(&token), 1);
@@ -514,7 +524,7 @@ mod tests {
 
     #[test]
     fn values_left_in_slots_are_dropped_once() {
-        check_remaining_values_are_dropped::<Unpacked>();
+        check_remaining_values_are_dropped::<UnpackedSlots>();
         check_remaining_values_are_dropped::<MoveValues>();
     }
 
@@ -522,6 +532,6 @@ mod tests {
     #[should_panic(expected = "no slot 8")]
     fn there_is_no_slot_behind_the_last() {
         let slots = Slots::<u8, MoveValues>::new(8, false, |_| 0).unwrap();
-        slots.value(8);
+        slots.value_address(8);
     }
 }

@@ -5,8 +5,8 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
-use super::reader::DRAIN_STEPS;
-use super::slot::{SlotRow, Slots, Unpacked, panic_without_memory};
+use super::reader::CURSOR_UPDATES_PER_FULL_DRAIN;
+use super::slot::{SlotRow, Slots, UnpackedSlots, panic_without_memory};
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::sync::Word;
 use crate::protocol::ticket::{self, ReceiveRun, TicketMemory};
@@ -20,7 +20,7 @@ struct PaddedWord(AtomicU64);
 struct TicketRing<T> {
     tail: PaddedWord,
     head: PaddedWord,
-    slots: Slots<T, Unpacked>,
+    slots: Slots<T, UnpackedSlots>,
     capacity: u64,
 }
 
@@ -31,7 +31,7 @@ impl<T> TicketRing<T> {
     /// Prefetches the slot of the value that will be received next.
     #[inline(always)]
     fn prefetch(&self) {
-        if is_prefetch_worthwhile(SlotRow::<T, Unpacked>::LINES as u64, 1) {
+        if is_prefetch_worthwhile(SlotRow::<T, UnpackedSlots>::CACHE_LINES as u64, 1) {
             // Relaxed: only the receiver stores it, which calls this.
             let index = self.head.0.get() & (self.slots() - 1);
             self.slots.prefetch(index, PrefetchIntent::Read);
@@ -47,7 +47,7 @@ impl<T> TicketMemory for TicketRing<T> {
     /// increases the throughput of values of 1 KiB from 3.8 to 5.6 million a second. Values of 256
     /// B and 64 B do not get faster. In a slot of two lines, the load of the stamp already fetches
     /// one of them.
-    const PREFETCHES_NEXT: bool = SlotRow::<T, Unpacked>::LINES > 2;
+    const PREFETCHES_NEXT: bool = SlotRow::<T, UnpackedSlots>::CACHE_LINES > 2;
 
     #[inline(always)]
     fn slots(&self) -> u64 {
@@ -89,7 +89,7 @@ impl<T> TicketMemory for TicketRing<T> {
     #[inline(always)]
     unsafe fn take(&self, index: u64) -> T {
         // SAFETY: the slot holds a value and no other thread is in it, by the contract.
-        unsafe { self.slots.value(index).read() }
+        unsafe { self.slots.value_address(index).read() }
     }
 }
 
@@ -99,7 +99,7 @@ impl<T> Drop for TicketRing<T> {
         let left = self.head.0.get()..self.tail.0.get();
         // SAFETY: no sender is left, so every drawn position is filled; those below the head were
         // moved out.
-        unsafe { self.slots.set_remaining(left) };
+        unsafe { self.slots.set_remaining_positions(left) };
     }
 }
 
@@ -116,7 +116,7 @@ pub struct TicketReader<T>(Arc<TicketRing<T>>);
 ///
 /// If `capacity` is 0, or so large that there is no memory for it.
 #[must_use]
-pub fn tickets<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
+pub fn ticket_channel<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
     assert!(capacity > 0, "a channel holds at least one message");
     let capacity = capacity as u64;
     let slots = Slots::new(capacity, false, |index| {
@@ -142,7 +142,7 @@ impl<T> TicketWriter<T> {
     #[inline]
     pub fn push(&self, value: T) -> Result<(), T> {
         let value = ManuallyDrop::new(value);
-        // SAFETY: the ring was made by `tickets` and is used only by the methods here; the
+        // SAFETY: the ring was made by `ticket_channel` and is used only by the methods here; the
         // ownership of the value is given up.
         let is_sent = unsafe { ticket::push_value(&*self.0, &raw const *value) };
         if is_sent {
@@ -164,7 +164,7 @@ impl<T> TicketWriter<T> {
 
     /// Returns the number of values in the ring that the receiver has not taken yet.
     #[must_use]
-    pub fn waiting_values(&self) -> usize {
+    pub fn waiting_value_count(&self) -> usize {
         ticket::waiting_values(&*self.0) as usize
     }
 
@@ -186,7 +186,7 @@ impl<T> TicketReader<T> {
     /// if its sender has not finished. The value stays in its slot until the function is called.
     /// Wait-free.
     #[inline(always)]
-    pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
+    pub fn find_next(&mut self) -> Option<impl FnOnce() -> T> {
         let ring = &*self.0;
         let Some(pos) = ticket::find_value(ring) else {
             ring.prefetch();
@@ -204,7 +204,7 @@ impl<T> TicketReader<T> {
     where
         T: Copy,
     {
-        self.find().map(|take| *value = take()).is_some()
+        self.find_next().map(|take| *value = take()).is_some()
     }
 
     /// Calls `each` with the available values, at most `capacity` of them, and returns their
@@ -226,7 +226,7 @@ impl<T> TicketReader<T> {
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         self.receive_each(|ring, index, run| {
             // SAFETY: the slot was found filled, and only this reader empties it, below.
-            each(unsafe { &*ring.slots.value(index) });
+            each(unsafe { &*ring.slots.value_address(index) });
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
             // SAFETY: the value was found, and moved out.
@@ -245,7 +245,9 @@ impl<T> TicketReader<T> {
     ) -> usize {
         let ring = &*self.0;
         // SAFETY: as in `push`; this is the only reader, borrowed exclusively.
-        let mut run = unsafe { ReceiveRun::begin(ring, (ring.capacity / DRAIN_STEPS).max(1)) };
+        let mut run = unsafe {
+            ReceiveRun::begin(ring, (ring.capacity / CURSOR_UPDATES_PER_FULL_DRAIN).max(1))
+        };
         let mut one = |_| {
             let index = run.find_value()?;
             receive(ring, index, &mut run);
@@ -261,7 +263,7 @@ impl<T> TicketReader<T> {
 
     /// Returns the number of values in the ring that the receiver has not taken yet.
     #[must_use]
-    pub fn waiting_values(&self) -> usize {
+    pub fn waiting_value_count(&self) -> usize {
         ticket::waiting_values(&*self.0) as usize
     }
 
@@ -275,7 +277,7 @@ impl<T> TicketReader<T> {
 impl<T> fmt::Debug for TicketWriter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TicketWriter")
-            .field("waiting", &self.waiting_values())
+            .field("waiting", &self.waiting_value_count())
             .finish_non_exhaustive()
     }
 }
@@ -283,7 +285,7 @@ impl<T> fmt::Debug for TicketWriter<T> {
 impl<T> fmt::Debug for TicketReader<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TicketReader")
-            .field("waiting", &self.waiting_values())
+            .field("waiting", &self.waiting_value_count())
             .finish_non_exhaustive()
     }
 }
@@ -295,16 +297,19 @@ mod tests {
     #[test]
     fn a_refused_value_comes_back_and_remaining_values_are_dropped() {
         let token = Arc::new(());
-        let (tx, mut rx) = tickets(2);
+        let (tx, mut rx) = ticket_channel(2);
         for number in 0..2 {
             assert!(tx.push((number, Arc::clone(&token))).is_ok());
         }
         let (number, refused) = tx.push((2, Arc::clone(&token))).unwrap_err();
         assert_eq!((number, Arc::strong_count(&token)), (2, 4));
         drop(refused);
-        let take = rx.find().unwrap();
+        let take = rx.find_next().unwrap();
         assert_eq!(take().0, 0);
-        assert_eq!((rx.waiting_values(), Arc::strong_count(&token)), (1, 2));
+        assert_eq!(
+            (rx.waiting_value_count(), Arc::strong_count(&token)),
+            (1, 2)
+        );
         drop((tx, rx));
         assert_eq!(Arc::strong_count(&token), 1);
     }
@@ -312,7 +317,7 @@ mod tests {
     /// A type that is so long that a sender prefetches the slot after the one that it fills.
     #[test]
     fn long_copies_go_in_and_out_by_reference_over_many_laps() {
-        let (tx, mut rx) = tickets::<[u64; 32]>(3);
+        let (tx, mut rx) = ticket_channel::<[u64; 32]>(3);
         let mut message = [0; 32];
         for lap in 0..5 {
             let sent = (0..4).map(|number| tx.push_ref(&[lap * 10 + number; 32]));

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::injector::{self, InjectorMemory};
 use super::run_queue::{self, RunQueueMemory};
-use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, entry_from_pointer};
-use super::search::{self, SleepEnd};
+use super::run_queues::{QueueEntry, RING_SLOTS, RunQueues, WorkerQueue, entry_from_pointer};
+use super::search::{self, WorkerSleepEnd};
 use crate::protocol::sync::{self, PointerWord, Word};
 
 /// Time in nanoseconds between two checks of the watcher, an idle worker that looks for workers
@@ -21,12 +21,12 @@ const STALLED_AFTER_NS: u64 = 50_000;
 
 /// The owner's end of the run queue of one worker. It adds and takes entries, steals entries from
 /// other workers, and sleeps.
-pub struct Worker<E: Entry> {
+pub struct Worker<E: QueueEntry> {
     queues: Arc<RunQueues<E>>,
     index: usize,
     /// The queue of this worker, whose number is `index`. WHY stored: it is used four times for
     /// each message, and its computation from `index` would cost time.
-    own: NonNull<Queue<E::Target>>,
+    own: NonNull<WorkerQueue<E::Target>>,
     /// True while this worker counts as a searcher in the group's
     /// [`SearchState`](super::search::SearchState).
     searches: bool,
@@ -60,11 +60,11 @@ pub enum ParkOutcome<E> {
 }
 
 // SAFETY: the pointer leads into `queues`, which may be shared by threads.
-unsafe impl<E: Entry> Send for Worker<E> {}
+unsafe impl<E: QueueEntry> Send for Worker<E> {}
 
-impl<E: Entry> Worker<E> {
+impl<E: QueueEntry> Worker<E> {
     pub(super) fn new(queues: Arc<RunQueues<E>>, index: usize) -> Self {
-        let workers = queues.workers();
+        let workers = queues.worker_count();
         Self {
             own: NonNull::from(queues.queue(index)),
             queues,
@@ -88,7 +88,7 @@ impl<E: Entry> Worker<E> {
     }
 
     #[inline(always)]
-    fn queue(&self) -> &Queue<E::Target> {
+    fn queue(&self) -> &WorkerQueue<E::Target> {
         // SAFETY: `self.queues` keeps the queue in its place.
         unsafe { self.own.as_ref() }
     }
@@ -112,9 +112,9 @@ impl<E: Entry> Worker<E> {
     #[inline]
     fn append_entry(&mut self, raw: *mut E::Target) {
         // SAFETY: this is the owner.
-        if !unsafe { run_queue::append_entry(self.queue(), raw) } {
+        if !unsafe { run_queue::try_append_entry(self.queue(), raw) } {
             // SAFETY: the pointer of a handle is valid, and in no queue.
-            unsafe { injector::inject(self.queue(), raw) };
+            unsafe { injector::inject_and_check_was_empty(self.queue(), raw) };
         }
     }
 
@@ -129,8 +129,8 @@ impl<E: Entry> Worker<E> {
     /// Puts `entry` into the `lifo_slot`, so that this worker runs it next. The entry that was in
     /// it is appended to the ring.
     #[inline]
-    pub fn push_next(&mut self, entry: E) {
-        let former = run_queue::put_lifo(self.queue(), entry.into_raw().as_ptr());
+    pub fn push_lifo_entry(&mut self, entry: E) {
+        let former = run_queue::put_lifo_entry(self.queue(), entry.into_raw().as_ptr());
         if let Some(former) = former {
             self.append_displaced_entry(former);
         }
@@ -160,8 +160,8 @@ impl<E: Entry> Worker<E> {
     #[inline]
     pub fn begin_activation(&mut self) {
         // WHY: a timer gives an entry, too, and nobody is woken while one searches.
-        self.end_search();
-        // ORDERING(lifo_close): for the compiler only, as in `pop_next`.
+        self.end_search_if_searching();
+        // ORDERING(lifo_close): for the compiler only, as in `pop_lifo_entry`.
         sync::keep_compiler_order();
         let activations = &self.queue().activations;
         // Relaxed, both: only the owner stores it, and thieves only compare it.
@@ -171,13 +171,13 @@ impl<E: Entry> Worker<E> {
     /// Takes the entry that was to run next out of the `lifo_slot`; returns `None` if the slot is
     /// empty.
     #[inline]
-    pub fn pop_next(&mut self) -> Option<E> {
+    pub fn pop_lifo_entry(&mut self) -> Option<E> {
         // ORDERING(lifo_close): for the compiler only. Pairs with the barriers in `admit_thieves`:
         // the worker does this after it has run an entry, and before it runs the next one.
         sync::keep_compiler_order();
         let queue = self.queue();
-        let entry = run_queue::take_lifo(queue, queue.has_thieves())?;
-        self.end_search();
+        let entry = run_queue::take_lifo_entry(queue, queue.has_thieves())?;
+        self.end_search_if_searching();
         // SAFETY: taken out of the queue.
         Some(unsafe { entry_from_pointer(entry) })
     }
@@ -197,7 +197,7 @@ impl<E: Entry> Worker<E> {
     pub fn pop(&mut self) -> Option<E> {
         // SAFETY: this is the owner.
         let entry = unsafe { run_queue::pop_oldest(self.queue()) }?;
-        self.end_search();
+        self.end_search_if_searching();
         // SAFETY: taken out of the queue.
         Some(unsafe { entry_from_pointer(entry) })
     }
@@ -206,8 +206,8 @@ impl<E: Entry> Worker<E> {
     /// up to 255 to the ring, and puts the others back as a chain, from which this worker or
     /// thieves can take them later. Returns `None` if there is no entry.
     pub fn pop_injected_entry(&mut self) -> Option<E> {
-        let entry = self.take_injected_of(self.index)?;
-        self.end_search();
+        let entry = self.take_injected_entry_of(self.index)?;
+        self.end_search_if_searching();
         Some(entry)
     }
 
@@ -215,16 +215,16 @@ impl<E: Entry> Worker<E> {
     /// the others into this worker's ring and chain, as [`Self::pop_injected_entry`] does. Returns
     /// `None` if there is no entry, or if `from` is another worker while this worker has a chain
     /// already.
-    fn take_injected_of(&mut self, from: usize) -> Option<E> {
+    fn take_injected_entry_of(&mut self, from: usize) -> Option<E> {
         if from != self.index && self.has_chain() {
             return None;
         }
-        let mut list = injector::take_all(self.queues.queue(from));
-        let most = RING_SLOTS.min(run_queue::free_slots(self.queue()) + 1);
+        let mut list = injector::take_chain_or_stack(self.queues.queue(from));
+        let most = RING_SLOTS.min(run_queue::free_slot_count(self.queue()) + 1);
         // SAFETY: the list was taken, so its entries are the caller's.
-        let mut kept = unsafe { injector::take_reversed(&mut list, most) };
+        let mut kept = unsafe { injector::take_first_entries_reversed(&mut list, most) };
         // SAFETY: as above.
-        let first = unsafe { injector::pop_front(&mut kept) };
+        let first = unsafe { injector::pop_from_list(&mut kept) };
         if first.is_null() {
             return None;
         }
@@ -232,7 +232,7 @@ impl<E: Entry> Worker<E> {
         self.append_list(kept);
         if !list.is_null() {
             // SAFETY: this is the owner. It has no chain: its own was taken, or there was none.
-            unsafe { injector::put_back(self.queue(), list) };
+            unsafe { injector::put_back_as_chain(self.queue(), list) };
         }
         if !is_alone {
             self.wake_searcher();
@@ -244,7 +244,7 @@ impl<E: Entry> Worker<E> {
     fn append_list(&mut self, mut list: *mut E::Target) {
         loop {
             // SAFETY: the entries of the list are the caller's.
-            let entry = unsafe { injector::pop_front(&mut list) };
+            let entry = unsafe { injector::pop_from_list(&mut list) };
             if entry.is_null() {
                 return;
             }
@@ -253,7 +253,7 @@ impl<E: Entry> Worker<E> {
     }
 
     fn has_chain(&self) -> bool {
-        let chain = InjectorMemory::chain(self.queue());
+        let chain = InjectorMemory::newest_chain_entry(self.queue());
         // Relaxed: only the owner stores another value than null.
         !chain.get().is_null()
     }
@@ -271,7 +271,7 @@ impl<E: Entry> Worker<E> {
             if let Some(entry) = self.steal_from(from) {
                 // WHY the same one first: it has had more than one entry.
                 self.victim = from;
-                self.leave_search();
+                self.end_search_with_entry();
                 return Some(entry);
             }
         }
@@ -280,24 +280,25 @@ impl<E: Entry> Worker<E> {
 
     fn steal_from(&mut self, from: usize) -> Option<E> {
         // SAFETY: this is the owner of the queue that is filled.
-        let stolen = unsafe { run_queue::steal(self.queues.queue(from), self.queue()) };
+        let stolen =
+            unsafe { run_queue::steal_half_of_entries(self.queues.queue(from), self.queue()) };
         match stolen {
             // SAFETY: taken out of the queue.
             Some(entry) => Some(unsafe { entry_from_pointer(entry) }),
-            None => self.take_injected_of(from),
+            None => self.take_injected_entry_of(from),
         }
     }
 
     /// Makes this worker stop being a searcher, if it is one, because it has found an entry.
     #[inline]
-    fn end_search(&mut self) {
+    fn end_search_if_searching(&mut self) {
         if self.searches {
-            self.leave_search();
+            self.end_search_with_entry();
         }
     }
 
     #[cold]
-    fn leave_search(&mut self) {
+    fn end_search_with_entry(&mut self) {
         if std::mem::take(&mut self.searches) {
             search::end_search_with_entry(self.queues.group());
         } else {
@@ -310,14 +311,16 @@ impl<E: Entry> Worker<E> {
     /// `lifo_slot`. `now_ns` is the present time in nanoseconds.
     pub fn steal_stalled_entry(&mut self, now_ns: u64) -> Option<E> {
         let entry = self.find_stalled_entry(now_ns)?;
-        self.leave_search();
+        self.end_search_with_entry();
         Some(entry)
     }
 
     fn find_stalled_entry(&mut self, now_ns: u64) -> Option<E> {
         for from in 0..self.seen.len() {
             if from != self.index && self.is_stalled(from, now_ns) {
-                let entry = self.steal_lifo(from).or_else(|| self.steal_from(from));
+                let entry = self
+                    .steal_lifo_entry_of(from)
+                    .or_else(|| self.steal_from(from));
                 if entry.is_some() {
                     return entry;
                 }
@@ -341,11 +344,11 @@ impl<E: Entry> Worker<E> {
         now_ns.saturating_sub(seen.since_ns) >= STALLED_AFTER_NS
     }
 
-    fn steal_lifo(&self, from: usize) -> Option<E> {
+    fn steal_lifo_entry_of(&self, from: usize) -> Option<E> {
         let queue = self.queues.queue(from);
         // Relaxed: the exchange decides.
         let seen = RunQueueMemory::lifo_slot(queue).get();
-        if seen.is_null() || !run_queue::steal_lifo(queue, seen) {
+        if seen.is_null() || !run_queue::try_steal_lifo_entry(queue, seen) {
             return None;
         }
         // SAFETY: taken out of the queue.
@@ -354,30 +357,31 @@ impl<E: Entry> Worker<E> {
 
     /// Makes this worker a searcher, which looks for entries in the queues of other workers.
     /// Returns false if half of the workers search already.
-    pub fn begin_search(&mut self) -> bool {
-        self.searches = self.searches || search::begin_search(self.queues.group());
+    pub fn try_begin_search(&mut self) -> bool {
+        self.searches = self.searches || search::try_begin_search(self.queues.group());
         self.searches
     }
 
-    /// Sleeps until there may be an entry, or for at most `longest`. Does not sleep if `is_wanted`
+    /// Sleeps until there may be an entry, or for at most `timeout`. Does not sleep if `is_wanted`
     /// returns true, because the caller wants this worker for something else. A thread that changes
     /// the result of `is_wanted` to true has to call [`RunQueues::wake_all`] afterwards; otherwise
     /// only the watcher notices the change. `now_ns` returns the present time in nanoseconds.
     pub fn park(
         &mut self,
-        longest: Duration,
+        timeout: Duration,
         mut now_ns: impl FnMut() -> u64,
         is_wanted: impl Fn() -> bool,
     ) -> ParkOutcome<E> {
         let was_searcher = std::mem::replace(&mut self.searches, true);
-        if !search::announce_sleeper(self.queues.group(), self.index, was_searcher, &is_wanted) {
+        if !search::try_announce_sleeper(self.queues.group(), self.index, was_searcher, &is_wanted)
+        {
             return ParkOutcome::Search;
         }
-        let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let (mut now, mut suspects) = (now_ns(), false);
-        let end_ns = now.saturating_add(longest_ns);
+        let end_ns = now.saturating_add(timeout_ns);
         while now < end_ns {
-            let watches = search::keeps_watch(self.queues.group(), self.index);
+            let watches = search::stays_watcher(self.queues.group(), self.index);
             // WHY not twice in a row: busy workers often have a next entry.
             suspects = watches && !suspects && self.has_peer_lifo_entry();
             let slice = match (watches, suspects) {
@@ -387,7 +391,7 @@ impl<E: Entry> Worker<E> {
             };
             let slice = Duration::from_nanos(slice.min(end_ns - now));
             if search::sleep_after_announcing(self.queues.group(), self.index, watches, slice)
-                == SleepEnd::Search
+                == WorkerSleepEnd::Search
             {
                 return ParkOutcome::Search;
             }
@@ -396,7 +400,7 @@ impl<E: Entry> Worker<E> {
                 search::withdraw_sleeper(self.queues.group(), self.index, true);
                 // WHY: another worker may have stalled, too, and this one may be the next.
                 search::request_watcher(self.queues.group());
-                self.leave_search();
+                self.end_search_with_entry();
                 return ParkOutcome::Found(entry);
             }
             if watches && is_wanted() {
@@ -425,7 +429,7 @@ impl<E: Entry> Worker<E> {
     }
 }
 
-impl<E: Entry> fmt::Debug for Worker<E> {
+impl<E: QueueEntry> fmt::Debug for Worker<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
             .field("index", &self.index)

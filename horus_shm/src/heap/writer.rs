@@ -61,7 +61,7 @@ impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
 
     /// Returns the number of values that the slowest reader of the lane has not read.
     #[must_use]
-    pub fn waiting_values(&self) -> usize {
+    pub fn waiting_value_count(&self) -> usize {
         let pos = self.writer.position();
         let slowest = self.writer.slowest_reader();
         slowest.map_or(0, |(_, cursor)| (pos + 1).saturating_sub(cursor)) as usize

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use horus_shm::internals::heap::{ActivationOutcome, Group, RoomEventcounts, Runnable};
+use horus_shm::internals::heap::{ActivationOutcome, Group, MailboxRoomEventcounts, Runnable};
 
 /// The workers' side of a test: a queue of actors with mail.
 #[derive(Debug, Default)]
 pub struct Queue {
     runnable: Mutex<VecDeque<Runnable<Queue>>>,
-    room_eventcounts: RoomEventcounts,
+    mailbox_room_eventcounts: MailboxRoomEventcounts,
     /// Number of actors that have ended.
     pub ended: AtomicU64,
 }
@@ -36,8 +36,8 @@ impl Group for Queue {
         self.runnable.lock().unwrap().push_back(runnable);
     }
 
-    fn room_eventcounts(&self) -> &RoomEventcounts {
-        &self.room_eventcounts
+    fn mailbox_room_eventcounts(&self) -> &MailboxRoomEventcounts {
+        &self.mailbox_room_eventcounts
     }
 }
 

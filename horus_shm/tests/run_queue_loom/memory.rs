@@ -124,7 +124,7 @@ impl LoomQueue {
     /// Appends an entry with this number, as the owner; returns false if the ring is full.
     pub(crate) fn push(&self, number: u64) -> bool {
         // SAFETY: each queue has one owner in a model.
-        unsafe { run_queue::append_entry(self, Item::allocate(number)) }
+        unsafe { run_queue::try_append_entry(self, Item::allocate(number)) }
     }
 
     /// Takes the oldest entry, as the owner.
@@ -136,24 +136,24 @@ impl LoomQueue {
     /// Steals from `from`, as the owner of this queue.
     pub(crate) fn steal_from(&self, from: &Self) -> Option<u64> {
         // SAFETY: as above.
-        unsafe { run_queue::steal(from, self) }.map(Item::receive)
+        unsafe { run_queue::steal_half_of_entries(from, self) }.map(Item::receive)
     }
 
     /// Sends an entry with this number; returns true if the injector was empty.
     pub(crate) fn inject(&self, number: u64) -> bool {
         // SAFETY: the entry is new.
-        unsafe { injector::inject(self, Item::allocate(number)) }
+        unsafe { injector::inject_and_check_was_empty(self, Item::allocate(number)) }
     }
 
     /// Takes all injected entries.
     pub(crate) fn take(&self) -> List {
-        List(injector::take_all(self))
+        List(injector::take_chain_or_stack(self))
     }
 
     /// Returns the entries of `list` as the chain, as the owner.
-    pub(crate) fn put_back(&self, list: List) {
+    pub(crate) fn put_back_as_chain(&self, list: List) {
         // SAFETY: each queue has one owner in a model, which puts back once.
-        unsafe { injector::put_back(self, list.0) };
+        unsafe { injector::put_back_as_chain(self, list.0) };
     }
 
     /// Takes one entry out of the injector of `from`, and makes the others the chain of this queue,
@@ -162,7 +162,7 @@ impl LoomQueue {
         let mut list = from.take();
         let first = list.next();
         if !list.0.is_null() {
-            self.put_back(list);
+            self.put_back_as_chain(list);
         }
         first
     }
@@ -176,7 +176,7 @@ impl Iterator for List {
 
     fn next(&mut self) -> Option<u64> {
         // SAFETY: the list was taken, so the entries are the caller's.
-        let item = unsafe { injector::pop_front(&mut self.0) };
+        let item = unsafe { injector::pop_from_list(&mut self.0) };
         (!item.is_null()).then(|| Item::receive(item))
     }
 }
@@ -185,7 +185,7 @@ impl List {
     /// Splits the first `most` entries off, oldest first.
     pub(crate) fn split(&mut self, most: u32) -> Self {
         // SAFETY: as above.
-        Self(unsafe { injector::take_reversed(&mut self.0, most) })
+        Self(unsafe { injector::take_first_entries_reversed(&mut self.0, most) })
     }
 }
 
@@ -194,7 +194,7 @@ impl RunQueueMemory for LoomQueue {
     type Word = LoomWord;
     type Pointer = LoomPointer;
 
-    fn slots(&self) -> u32 {
+    fn slot_count(&self) -> u32 {
         RING_SLOTS
     }
 
@@ -225,11 +225,11 @@ impl InjectorMemory for LoomQueue {
     type Entry = Item;
     type Pointer = LoomPointer;
 
-    fn newest(&self) -> &LoomPointer {
+    fn newest_entry(&self) -> &LoomPointer {
         &self.newest
     }
 
-    fn chain(&self) -> &LoomPointer {
+    fn newest_chain_entry(&self) -> &LoomPointer {
         &self.chain
     }
 }
@@ -259,23 +259,25 @@ impl LoomGroup {
     /// Sends an entry with this number to worker `index`; returns true if the group is closed.
     pub(crate) fn inject_late(&self, index: usize, number: u64) -> bool {
         // SAFETY: the entry is new.
-        unsafe { search::inject(self, &self.queues[index], Item::allocate(number)) }
+        unsafe {
+            search::inject_and_check_closed(self, &self.queues[index], Item::allocate(number))
+        }
     }
 }
 
 impl SearchMemory for LoomGroup {
     type Word = LoomWord;
-    type WorkerEvent<'a> = LoomEvent;
+    type WorkerEventcount<'a> = LoomEvent;
 
-    fn workers(&self) -> usize {
+    fn worker_count(&self) -> usize {
         self.events.len()
     }
 
-    fn state(&self) -> &LoomWord {
+    fn search_state(&self) -> &LoomWord {
         &self.state
     }
 
-    fn event(&self, index: usize) -> LoomEvent {
+    fn worker_eventcount(&self, index: usize) -> LoomEvent {
         self.events[index].clone()
     }
 

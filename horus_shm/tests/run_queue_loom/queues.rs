@@ -77,15 +77,15 @@ pub(crate) fn a_lifo_entry_goes_to_the_owner_or_to_a_thief() {
         let theirs = Rc::clone(&queue);
         let thief = thread::spawn(move || {
             let seen = theirs.lifo_slot().get();
-            let stolen = !seen.is_null() && run_queue::steal_lifo(&*theirs, seen);
+            let stolen = !seen.is_null() && run_queue::try_steal_lifo_entry(&*theirs, seen);
             stolen.then(|| Item::receive(seen))
         });
         let mut received = Vec::new();
         for number in [1, 2] {
-            let former = run_queue::put_lifo(&*queue, Item::allocate(number));
+            let former = run_queue::put_lifo_entry(&*queue, Item::allocate(number));
             received.extend(former.map(Item::receive));
         }
-        received.extend(run_queue::take_lifo(&*queue, true).map(Item::receive));
+        received.extend(run_queue::take_lifo_entry(&*queue, true).map(Item::receive));
         received.extend(thief.join().unwrap());
         check(received, &[], 2);
     });
@@ -120,7 +120,7 @@ pub(crate) fn a_chain_is_taken_once() {
         let mut received = Vec::from_iter(list.split(2));
         assert!(received.is_sorted(), "oldest first");
         assert!(received.len() <= 2, "more than the limit");
-        queue.put_back(list);
+        queue.put_back_as_chain(list);
         received.extend(queue.take());
         received.extend(thief.join().unwrap());
         received.extend(queue.take());

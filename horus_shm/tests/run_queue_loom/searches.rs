@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use horus_shm::internals::heap::search::{self, SleepEnd};
+use horus_shm::internals::heap::search::{self, WorkerSleepEnd};
 use horus_shm::internals::sync::Word;
 use loom::thread;
 
@@ -14,7 +14,7 @@ use crate::memory::LoomGroup;
 /// Runs worker `index` until it has found an entry, which it returns. It sleeps without a limit, so
 /// an entry that nobody is woken for is a deadlock.
 fn work(group: &LoomGroup, index: usize) -> u64 {
-    let mut searches = search::begin_search(group);
+    let mut searches = search::try_begin_search(group);
     loop {
         let own = &group.queues[index];
         let take = |from| own.take_one(from).or_else(|| own.steal_from(from));
@@ -28,7 +28,7 @@ fn work(group: &LoomGroup, index: usize) -> u64 {
             }
             return found;
         }
-        if search::announce_sleeper(group, index, searches, || false) {
+        if search::try_announce_sleeper(group, index, searches, || false) {
             sleep(group, index);
         }
         searches = true;
@@ -38,8 +38,9 @@ fn work(group: &LoomGroup, index: usize) -> u64 {
 /// Sleeps as worker `index` until it is woken to search.
 fn sleep(group: &LoomGroup, index: usize) {
     loop {
-        let watches = search::keeps_watch(group, index);
-        if search::sleep_after_announcing(group, index, watches, Duration::MAX) == SleepEnd::Search
+        let watches = search::stays_watcher(group, index);
+        if search::sleep_after_announcing(group, index, watches, Duration::MAX)
+            == WorkerSleepEnd::Search
         {
             return;
         }
@@ -107,7 +108,7 @@ pub(crate) fn a_worker_that_is_wanted_does_not_sleep() {
         let (theirs, over) = (Rc::clone(&group), Rc::clone(&is_over));
         let worker = thread::spawn(move || {
             while over.get() == 0 {
-                if search::announce_sleeper(&*theirs, 0, false, || over.get() != 0) {
+                if search::try_announce_sleeper(&*theirs, 0, false, || over.get() != 0) {
                     sleep(&theirs, 0);
                 }
                 search::end_search_with_entry(&*theirs);
@@ -124,19 +125,19 @@ pub(crate) fn a_watcher_is_appointed_and_woken() {
     explore(3, || {
         let group = Rc::new(LoomGroup::new(2));
         assert!(
-            [0, 1].map(|worker| search::announce_sleeper(&*group, worker, false, || false))
+            [0, 1].map(|worker| search::try_announce_sleeper(&*group, worker, false, || false))
                 == [true; 2]
         );
         assert!(
-            !search::keeps_watch(&*group, 0),
+            !search::stays_watcher(&*group, 0),
             "nobody watches while all sleep"
         );
         let theirs = Rc::clone(&group);
         let sleeper = thread::spawn(move || {
-            while !search::keeps_watch(&*theirs, 1) {
+            while !search::stays_watcher(&*theirs, 1) {
                 assert_eq!(
                     search::sleep_after_announcing(&*theirs, 1, false, Duration::MAX),
-                    SleepEnd::Look
+                    WorkerSleepEnd::Look
                 );
             }
         });

@@ -18,11 +18,11 @@ impl ActorGroup {
     /// their messages are dropped. An actor whose handler has not returned is left to its thread,
     /// which ends it later.
     pub(crate) fn end(&self) {
-        match self.wrap_handlers() {
+        match self.handler_wrapper() {
             Some(wrap_handlers) => wrap_handlers(&mut || self.end_all_actors()),
             None => self.end_all_actors(),
         }
-        self.record_left_out_failures();
+        self.record_left_out_failure_counts();
     }
 
     fn end_all_actors(&self) {
@@ -51,7 +51,7 @@ impl ActorGroup {
             let _ = handle.send(ControlMessage::End);
         }
         // WHY: the request would wait until the pauses are over.
-        self.end_pauses();
+        self.end_restart_pauses();
     }
 
     fn end_actors_on_this_thread(&self, handles: Vec<ControlHandle<Self>>) {
@@ -72,29 +72,29 @@ impl ActorGroup {
                 TimerEntry::Timer(timer, _) => self.drop_timer(timer),
             }
         }
-        let held = self.emergency_stop.release().into_iter();
+        let held = self.emergency_stop.release_held_tasks().into_iter();
         let held = held.chain(self.waiting.take_all());
         tasks.extend(held.map(|task| (task.id(), task)));
-        let is_running = |index| self.worker_activity(index).is_running();
+        let is_running = |index| self.worker_activity(index).is_running_actor();
         self.queues
             .close(is_running, |task| _ = tasks.insert(task.id(), task));
-        collect_tasks(&mut workers, &mut tasks);
+        collect_waiting_tasks(&mut workers, &mut tasks);
         for handle in handles {
             // WHY ignored: it has ended meanwhile.
             let _ = handle.send(ControlMessage::End);
-            collect_tasks(&mut workers, &mut tasks);
+            collect_waiting_tasks(&mut workers, &mut tasks);
             let woken = self.waiting.take_all().into_iter();
             tasks.extend(woken.map(|task| (task.id(), task)));
             drop(tasks.remove(&handle.id()));
         }
         // WHY: nobody takes what comes later.
-        drop((tasks, self.waiting.end()));
+        drop((tasks, self.waiting.close_for_good()));
         lock(&self.workers).append(&mut workers);
     }
 
     /// Makes the actors enter their safe state because the run has failed, while the threads of the
     /// group still visit them. It has no effect on actors that are in that state.
-    pub(crate) fn begin_failure_stop(&self) {
+    pub(crate) fn enter_safe_states_after_failure(&self) {
         self.emergency_stop.set_run_failed();
         self.begin_emergency_stop();
     }
@@ -106,7 +106,7 @@ impl ActorGroup {
         self.begin_emergency_stop();
         let mut workers = std::mem::take(&mut *lock(&self.workers));
         let mut tasks = HashMap::new();
-        collect_tasks(&mut workers, &mut tasks);
+        collect_waiting_tasks(&mut workers, &mut tasks);
         lock(&self.workers).append(&mut workers);
         tasks.into_values().collect()
     }
@@ -148,15 +148,15 @@ impl ActorGroup {
         drop(workers);
         let _marked = local::mark_thread_in_handler();
         let mut tasks = HashMap::new();
-        collect_tasks(&mut late, &mut tasks);
+        collect_waiting_tasks(&mut late, &mut tasks);
     }
 }
 
 /// Takes all waiting actors out of the queues of `workers`, and adds them to `tasks`.
-fn collect_tasks(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
+fn collect_waiting_tasks(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
     for worker in workers {
         let next = || {
-            let own = worker.pop_next().or_else(|| worker.pop());
+            let own = worker.pop_lifo_entry().or_else(|| worker.pop());
             let own = own.or_else(|| worker.pop_injected_entry());
             own.or_else(|| worker.steal())
                 // WHY two: the first one only begins to measure for how long a thread has hung.
@@ -217,7 +217,7 @@ mod tests {
             let spawned: Vec<_> = spawned.collect();
             spawned.iter().for_each(|address| address.tell(7).unwrap());
             // The threads have begun, and the senders have seen that.
-            let tasks = group.waiting.close();
+            let tasks = group.waiting.close_while_threads_run();
             assert_eq!(tasks.len(), late);
             group.end();
             assert!(spawned.iter().all(|address| !address.is_disconnected()));

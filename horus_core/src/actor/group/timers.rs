@@ -26,17 +26,17 @@ impl TimerEntry {
 }
 
 impl ActorGroup {
-    /// Starts a timer, whose first message is due at `at_ns`.
-    pub(crate) fn start_timer(&self, at_ns: u64, timer: PendingTimer) {
-        self.store_timer(at_ns, timer);
+    /// Starts a timer, whose first message is due at `due_ns`.
+    pub(crate) fn start_timer(&self, due_ns: u64, timer: PendingTimer) {
+        self.store_timer(due_ns, timer);
         // WHY: a worker would notice it before it sleeps; other threads have to wake one.
         if !local::is_worker() {
             self.queues.wake_all();
         }
     }
 
-    fn store_timer(&self, at_ns: u64, timer: PendingTimer) {
-        self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
+    fn store_timer(&self, due_ns: u64, timer: PendingTimer) {
+        self.timers.add(due_ns, TimerEntry::Timer(timer, due_ns));
         // WHY after: if the group ends later, it finds the timer.
         if self.is_over.get() != 0 {
             self.end_orphaned_timers();
@@ -48,12 +48,12 @@ impl ActorGroup {
     /// thread.
     #[cold]
     pub(crate) fn run_due_timers(&self, now_ns: u64, activity: &WorkerActivity) -> Option<Task> {
-        while let Some(due) = self.timers.take_due(now_ns) {
+        while let Some(due) = self.timers.take_due_entry(now_ns) {
             match due {
                 TimerEntry::Pause(task) => return Some(task),
                 TimerEntry::Timer(timer, due_ns) => {
                     // WHY: a timer's function may not return, or take long before the next timer.
-                    activity.record_activation_begin(timer.actor(), self.clock().now_ns());
+                    activity.record_activation_begin(timer.actor_id(), self.clock().now_ns());
                     self.send_timer_message(timer, due_ns, now_ns);
                     activity.record_activation_end();
                 }
@@ -63,7 +63,7 @@ impl ActorGroup {
     }
 
     pub(super) fn send_timer_message(&self, mut timer: PendingTimer, due_ns: u64, now_ns: u64) {
-        match catch_panic(|| timer.send_due_message(due_ns, now_ns)) {
+        match catch_panic(|| timer.send_and_find_next_due_ns(due_ns, now_ns)) {
             Ok(Some(next_ns)) => self.store_timer(next_ns, timer),
             Ok(None) => self.drop_timer(timer),
             Err(panic) => {
@@ -82,14 +82,14 @@ impl ActorGroup {
 
     /// Switches the group to simulated time, which begins at 0. Timers that already run start again
     /// from there.
-    pub(crate) fn begin_simulation(&self) {
+    pub(crate) fn begin_simulated_time(&self) {
         self.simulated_ns.set(0);
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.timers.add(0, TimerEntry::Pause(task)),
                 TimerEntry::Timer(timer, _) => {
-                    let at_ns = timer.delay_ns();
-                    self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
+                    let due_ns = timer.delay_ns();
+                    self.timers.add(due_ns, TimerEntry::Timer(timer, due_ns));
                 }
             }
         }
@@ -97,11 +97,11 @@ impl ActorGroup {
 
     /// Ends the pauses of all actors that are suspended after a failure, so that they run at once.
     /// WHY: an emergency stop and the end of the group have to reach these actors, too.
-    pub(super) fn end_pauses(&self) {
+    pub(super) fn end_restart_pauses(&self) {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.inject(task),
-                TimerEntry::Timer(timer, at_ns) => self.store_timer(at_ns, timer),
+                TimerEntry::Timer(timer, due_ns) => self.store_timer(due_ns, timer),
             }
         }
     }

@@ -28,7 +28,7 @@ impl<A: Actor> HostedActor<A> {
             turn.group()
                 .record_repeated_failure(true, Some(UserCall::OnError), &panic);
         }
-        if self.roll_back(&text, turn.group()) {
+        if self.try_roll_back_swap(&text, turn.group()) {
             return if self.is_stopping {
                 Flow::Stop
             } else {
@@ -73,7 +73,7 @@ impl<A: Actor> HostedActor<A> {
     /// Shuts a failed actor down, and suspends it until the time at which it has to be re-created.
     fn pause_before_restart(
         &mut self,
-        at_ns: u64,
+        restart_at_ns: u64,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         if let Some(extras) = &mut self.extras {
@@ -87,9 +87,9 @@ impl<A: Actor> HostedActor<A> {
         if let Some(extras) = &mut self.extras {
             extras.timers.cancel_all();
         }
-        turn.worker().resume_ns = at_ns;
+        turn.worker().resume_ns = restart_at_ns;
         // WHY: without mail, nothing else would make the actor run after the pause.
-        let is_sent = turn.control().send(ControlMessage::Restart).is_ok();
+        let is_sent = turn.control_handle().send(ControlMessage::Restart).is_ok();
         if is_sent { Flow::Suspend } else { Flow::Stop }
     }
 
@@ -100,7 +100,7 @@ impl<A: Actor> HostedActor<A> {
         &mut self,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Result<(), Flow> {
-        self.begin_generation();
+        self.begin_generation_and_get_previous();
         let make = self.extras.as_mut().and_then(|extras| extras.make.as_mut());
         let Some(make) = make else {
             return Err(Flow::Stop);
@@ -109,7 +109,7 @@ impl<A: Actor> HostedActor<A> {
         let result = made.and_then(|actor| {
             let former = std::mem::replace(&mut self.actor, actor);
             drop_actor(former, turn.group());
-            self.init(turn)
+            self.init_and_check_if_ending(turn)
         });
         match result {
             Ok(wants_end) => {

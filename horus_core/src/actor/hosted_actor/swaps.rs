@@ -11,7 +11,7 @@ use crate::scheduler::api::node::NodeError;
 use crate::scheduler::run::catch_panic::error_text;
 
 /// Shuts down and drops a version of an actor that will not come back.
-pub(super) fn shut_down_version<A: Actor>(old: OldVersion<A>, group: &ActorGroup) {
+pub(super) fn shut_down_old_version<A: Actor>(old: OldVersion<A>, group: &ActorGroup) {
     let OldVersion {
         mut actor, held, ..
     } = old;
@@ -34,13 +34,13 @@ impl<A: Actor> HostedActor<A> {
             trial.count_message();
         }
         // WHY: otherwise the message may only have been put aside.
-        if !A::HAS_BATCHES {
-            self.accept_swap_after_trial(group);
+        if !A::IMPLEMENTS_END_BATCH {
+            self.accept_swap_if_trial_passed(group);
         }
     }
 
     /// Makes the swap final if the new actor has handled enough messages without a failure.
-    pub(super) fn accept_swap_after_trial(&mut self, group: &ActorGroup) {
+    pub(super) fn accept_swap_if_trial_passed(&mut self, group: &ActorGroup) {
         if self.swap_trial().is_some_and(|trial| trial.is_passed()) {
             self.accept_swap(group);
         }
@@ -50,7 +50,7 @@ impl<A: Actor> HostedActor<A> {
         if let Some(trial) = self.take_swap_trial() {
             let old = trial.accept();
             self.end_children_and_timers(old.generation);
-            shut_down_version(old, group);
+            shut_down_old_version(old, group);
         }
     }
 
@@ -62,7 +62,7 @@ impl<A: Actor> HostedActor<A> {
 
     /// Begins a new generation of the actor. The timers and children that the actor starts from now
     /// on belong to it. Returns the generation before.
-    pub(super) fn begin_generation(&mut self) -> u32 {
+    pub(super) fn begin_generation_and_get_previous(&mut self) -> u32 {
         let extras = self.extras.get_or_insert_default();
         extras.generations = extras.generations.wrapping_add(1);
         std::mem::replace(&mut self.generation, extras.generations)
@@ -121,9 +121,9 @@ impl<A: Actor> HostedActor<A> {
         let Some(actor) = request.take_actor::<A>() else {
             return Flow::Continue;
         };
-        let generation = self.begin_generation();
+        let generation = self.begin_generation_and_get_previous();
         let old = std::mem::replace(&mut self.actor, actor);
-        let stop = match self.init(turn) {
+        let stop = match self.init_and_check_if_ending(turn) {
             Ok(stop) => stop,
             Err((error, is_panic)) => {
                 let text = error_text(&*error);
@@ -143,7 +143,7 @@ impl<A: Actor> HostedActor<A> {
 
     /// Restores the old actor if the new one has failed during its trial. Returns false if there is
     /// no new actor on trial.
-    pub(super) fn roll_back(&mut self, error: &str, group: &ActorGroup) -> bool {
+    pub(super) fn try_roll_back_swap(&mut self, error: &str, group: &ActorGroup) -> bool {
         let Some(trial) = self.take_swap_trial() else {
             return false;
         };

@@ -180,7 +180,7 @@ impl Workers {
         start: &StartContext,
     ) -> Result<(), StartError> {
         let group = match group {
-            Some(group) if group.threads() > 0 => group,
+            Some(group) if group.thread_count() > 0 => group,
             group => {
                 let index = self.main.len();
                 self.main.push(runner);
@@ -205,7 +205,7 @@ impl Workers {
         }
         let context = WorkerContext::new(&start.clock);
         self.start_thread(vec![runner], start, move |runners, shared| {
-            let (core, _) = group.thread_settings(first.index());
+            let (core, _) = group.thread_cpu_and_priority(first.index());
             let refused = real_time::pin_and_prioritise_thread(core, None);
             if let Some(runner) = runners.first_mut() {
                 runner.record_refused_settings(refused);
@@ -426,7 +426,7 @@ pub(crate) fn needed_thread_count(
             },
             NodeClass::Actors => {
                 let group = entry.actors.as_ref();
-                group.map_or(0, |group| group.threads())
+                group.map_or(0, |group| group.thread_count())
             }
             NodeClass::Compute => {
                 jobs += 1;

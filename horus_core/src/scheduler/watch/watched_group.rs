@@ -46,7 +46,7 @@ impl WatchedGroup {
     /// Records that an emergency stop has begun at the time `now_ns`. If `now_ns` is `None`,
     /// records that the emergency stop is over.
     pub(crate) fn set_emergency_stop_begin(&mut self, now_ns: Option<u64>) {
-        let has_members = self.group.emergency_stop.report().all > 0;
+        let has_members = self.group.emergency_stop.safe_state_report().all > 0;
         self.entering_safe_state_since_ns = now_ns.filter(|_| has_members);
         self.is_reported = false;
     }
@@ -59,7 +59,7 @@ impl WatchedGroup {
     /// Returns an event for each actor whose handler has become stuck since the last check, and for
     /// each stuck handler that has returned since; of each worker, at most ten in a second.
     pub(crate) fn check_activations(&mut self, now_ns: u64) -> Vec<NodeEvent> {
-        let limit_ns = self.group.watchdog_ns();
+        let limit_ns = self.group.watchdog_timeout_ns();
         let long = self.group.long_activations(now_ns.saturating_sub(limit_ns));
         let before = std::mem::replace(&mut self.stuck, long.clone());
         let mut events = Vec::new();
@@ -106,7 +106,7 @@ impl WatchedGroup {
     /// them. Returns `None` in all other cases.
     pub(crate) fn check_safe_states(&mut self, now_ns: u64) -> Option<NodeEvent> {
         let lasted_ns = now_ns.saturating_sub(self.entering_safe_state_since_ns?);
-        let SafeStateReport { all, missing } = self.group.emergency_stop.report();
+        let SafeStateReport { all, missing } = self.group.emergency_stop.safe_state_report();
         if missing.is_empty() {
             self.entering_safe_state_since_ns = None;
             let text = format!("{all} actors are in their safe state");
@@ -117,7 +117,7 @@ impl WatchedGroup {
         }
         let count = missing.len();
         let name = |(id, label): (usize, Option<String>)| {
-            label.or_else(|| self.group.registry.name_of(id))
+            label.or_else(|| self.group.registry.name_of_actor(id))
         };
         let names: Vec<_> = missing
             .into_iter()

@@ -8,7 +8,7 @@ use std::alloc::{self, Layout};
 use std::sync::{Mutex, PoisonError};
 
 use super::{
-    BLOCK_ADDRESS_MAX, BLOCK_CLASSES, BlockClass, PREFETCHED_BLOCKS_AHEAD, prefetch_block,
+    BLOCK_ADDRESS_MAX, BLOCK_CLASS_COUNT, BlockClass, PREFETCHED_BLOCKS_AHEAD, prefetch_block,
 };
 use crate::os::region::{advise_huge_pages, advise_small_pages, move_to_huge_pages};
 use crate::process::fork::ForkLocal;
@@ -16,7 +16,7 @@ use crate::protocol::depot::{self, DepotMemory};
 use crate::protocol::sync::Word;
 
 /// Number of blocks that fit in a magazine.
-pub(super) const MAGAZINE_BLOCKS: usize = 64;
+pub(super) const BLOCKS_PER_MAGAZINE: usize = 64;
 
 /// Size of the first slab, in bytes. Each further slab is twice as large as the previous one, up to
 /// [`SLAB_BYTES_MAX`].
@@ -28,7 +28,7 @@ const SLAB_BYTES_MAX: usize = 2 << 20;
 
 /// Number of bytes of a slab that must be in use before the kernel is asked to move the slab to a
 /// huge page.
-const USED_BYTES_BEFORE_MOVE: usize = SLAB_BYTES_MAX / 4;
+const USED_BYTES_BEFORE_HUGE_PAGE: usize = SLAB_BYTES_MAX / 4;
 
 /// A stack of free blocks of one size. A magazine belongs to one thread, or to the depot that all
 /// threads share.
@@ -41,7 +41,7 @@ pub(super) struct Magazine {
 
 struct MagazineBlocks {
     count: usize,
-    addresses: [*mut u8; MAGAZINE_BLOCKS],
+    addresses: [*mut u8; BLOCKS_PER_MAGAZINE],
 }
 
 // SAFETY: the contracts of its methods let one thread use the blocks at a time; all else is atomic
@@ -96,42 +96,43 @@ impl Magazine {
 
 /// Number of magazines in the first chunk. Each further chunk contains twice as many as the
 /// previous one.
-const FIRST_CHUNK_MAGAZINES: u32 = 16;
+const MAGAZINES_IN_FIRST_CHUNK: u32 = 16;
 
 /// The largest number of a magazine. Numbers begin at 1, so all chunks together contain this many
 /// magazines.
-const MAGAZINE_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - FIRST_CHUNK_MAGAZINES + 1;
+const MAGAZINE_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - MAGAZINES_IN_FIRST_CHUNK + 1;
 
 /// Maximum number of chunks, which are arrays of magazines.
-const CHUNK_COUNT: usize = (MAGAZINE_NUMBER_MAX / FIRST_CHUNK_MAGAZINES).ilog2() as usize + 1;
+const MAGAZINE_CHUNKS_MAX: usize =
+    (MAGAZINE_NUMBER_MAX / MAGAZINES_IN_FIRST_CHUNK).ilog2() as usize + 1;
 
 /// The magazines that all threads share: a table of all magazines by number, and stacks of those
 /// that belong to no thread.
-struct Depot {
+struct MagazineDepot {
     /// The address of each chunk (array) of magazines; 0 if the chunk was not allocated yet.
-    chunks: [AtomicU64; CHUNK_COUNT],
+    chunks: [AtomicU64; MAGAZINE_CHUNKS_MAX],
     /// Number of magazines that have been created so far.
     made: AtomicU64,
     /// For each class of blocks: the top of the stack of magazines that contain blocks. Encoded in
     /// the same way as `empty`.
-    filled: [AtomicU64; BLOCK_CLASSES],
+    filled: [AtomicU64; BLOCK_CLASS_COUNT],
     /// The top of the stack of magazines without blocks: the number of the topmost magazine (0 if
     /// there is none), and a tag.
     empty: AtomicU64,
 }
 
-static BLOCK_DEPOT: Depot = Depot {
-    chunks: [const { AtomicU64::new(0) }; CHUNK_COUNT],
+static BLOCK_DEPOT: MagazineDepot = MagazineDepot {
+    chunks: [const { AtomicU64::new(0) }; MAGAZINE_CHUNKS_MAX],
     made: AtomicU64::new(0),
-    filled: [const { AtomicU64::new(0) }; BLOCK_CLASSES],
+    filled: [const { AtomicU64::new(0) }; BLOCK_CLASS_COUNT],
     empty: AtomicU64::new(0),
 };
 
-/// The slabs, with a lock that also protects [`Depot::made`]. WHY re-created in a forked child:
-/// another thread may hold the lock during the fork.
-static SLABS: ForkLocal<Mutex<Slabs>> = ForkLocal::new();
+/// The slabs, with a lock that also protects [`MagazineDepot::made`]. WHY re-created in a forked
+/// child: another thread may hold the lock during the fork.
+static SLAB_ALLOCATOR: ForkLocal<Mutex<SlabAllocator>> = ForkLocal::new();
 
-impl DepotMemory for Depot {
+impl DepotMemory for MagazineDepot {
     type Word = AtomicU64;
 
     fn next(&self, number: u32) -> &AtomicU64 {
@@ -139,10 +140,10 @@ impl DepotMemory for Depot {
     }
 }
 
-impl Depot {
+impl MagazineDepot {
     /// Returns the magazine with the number `number`, which must have been created.
     fn magazine(&self, number: u32) -> &'static Magazine {
-        let (chunk, index) = chunk_position(number);
+        let (chunk, index) = chunk_and_index_of_magazine(number);
         // Relaxed: the stack or the lock that the number came from orders it.
         let first = self.chunks[chunk].get();
         let first = ptr::with_exposed_provenance::<Magazine>(first as usize);
@@ -154,14 +155,16 @@ impl Depot {
 
     /// Creates a magazine that contains no blocks.
     #[cold]
-    fn make_magazine(&self) -> &'static Magazine {
-        let _lock = slabs().lock().unwrap_or_else(PoisonError::into_inner);
+    fn create_empty_magazine(&self) -> &'static Magazine {
+        let _lock = slab_allocator()
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         // Relaxed, all of it: the lock orders it.
         let number = self.made.get() as u32 + 1;
         assert!(number <= MAGAZINE_NUMBER_MAX, "too many magazines");
-        let (chunk, _) = chunk_position(number);
+        let (chunk, _) = chunk_and_index_of_magazine(number);
         if self.chunks[chunk].get() == 0 {
-            self.chunks[chunk].set(make_chunk(chunk));
+            self.chunks[chunk].set(allocate_magazine_chunk(chunk));
         }
         self.made.set(u64::from(number));
         self.magazine(number)
@@ -170,20 +173,20 @@ impl Depot {
 
 /// Returns the place of the magazine with the number `number`: the index of its chunk, and its
 /// index in that chunk.
-const fn chunk_position(number: u32) -> (usize, usize) {
-    let place = number - 1 + FIRST_CHUNK_MAGAZINES;
-    let chunk = place.ilog2() - FIRST_CHUNK_MAGAZINES.ilog2();
+const fn chunk_and_index_of_magazine(number: u32) -> (usize, usize) {
+    let place = number - 1 + MAGAZINES_IN_FIRST_CHUNK;
+    let chunk = place.ilog2() - MAGAZINES_IN_FIRST_CHUNK.ilog2();
     (
         chunk as usize,
-        (place - (FIRST_CHUNK_MAGAZINES << chunk)) as usize,
+        (place - (MAGAZINES_IN_FIRST_CHUNK << chunk)) as usize,
     )
 }
 
 /// Allocates the array of magazines of the chunk with index `chunk`, and returns its address.
-fn make_chunk(chunk: usize) -> u64 {
-    let count = FIRST_CHUNK_MAGAZINES << chunk;
+fn allocate_magazine_chunk(chunk: usize) -> u64 {
+    let count = MAGAZINES_IN_FIRST_CHUNK << chunk;
     let first = (0..chunk)
-        .map(|earlier| FIRST_CHUNK_MAGAZINES << earlier)
+        .map(|earlier| MAGAZINES_IN_FIRST_CHUNK << earlier)
         .sum::<u32>()
         + 1;
     let magazines = (first..first + count).map(|number| Magazine {
@@ -191,7 +194,7 @@ fn make_chunk(chunk: usize) -> u64 {
         number,
         blocks: UnsafeCell::new(MagazineBlocks {
             count: 0,
-            addresses: [ptr::null_mut(); MAGAZINE_BLOCKS],
+            addresses: [ptr::null_mut(); BLOCKS_PER_MAGAZINE],
         }),
     });
     let magazines: Box<[_]> = magazines.collect();
@@ -211,7 +214,7 @@ pub(super) fn pop_filled_magazine(class: BlockClass) -> Option<&'static Magazine
 pub(super) fn take_empty_magazine() -> &'static Magazine {
     match depot::pop_item(&BLOCK_DEPOT, &BLOCK_DEPOT.empty) {
         Some(number) => BLOCK_DEPOT.magazine(number),
-        None => BLOCK_DEPOT.make_magazine(),
+        None => BLOCK_DEPOT.create_empty_magazine(),
     }
 }
 
@@ -229,7 +232,7 @@ pub(super) fn return_magazine(magazine: &'static Magazine, class: BlockClass) {
 
 /// The state of the allocator for new blocks: the present slab (piece of memory), from which blocks
 /// are cut, and the size of the next one.
-struct Slabs {
+struct SlabAllocator {
     /// The address of the first byte of the present slab that has not been used yet.
     free: *mut u8,
     free_bytes: usize,
@@ -244,9 +247,9 @@ struct Slabs {
 }
 
 // SAFETY: it owns the memory that is free.
-unsafe impl Send for Slabs {}
+unsafe impl Send for SlabAllocator {}
 
-impl Default for Slabs {
+impl Default for SlabAllocator {
     fn default() -> Self {
         Self {
             free: ptr::null_mut(),
@@ -258,19 +261,21 @@ impl Default for Slabs {
     }
 }
 
-fn slabs() -> &'static Mutex<Slabs> {
-    SLABS.get()
+fn slab_allocator() -> &'static Mutex<SlabAllocator> {
+    SLAB_ALLOCATOR.get()
 }
 
 /// Fills an empty magazine, which belongs to the caller, with new blocks of the given class: at
 /// least one.
 pub(super) fn fill_magazine(magazine: &Magazine, class: BlockClass) {
-    let mut slabs = slabs().lock().unwrap_or_else(PoisonError::into_inner);
-    slabs.align(class.bytes());
+    let mut slabs = slab_allocator()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    slabs.skip_to_multiple_of(class.bytes());
     if slabs.free_bytes < class.bytes() {
         slabs.allocate_slab();
     }
-    let count = (slabs.free_bytes / class.bytes()).min(MAGAZINE_BLOCKS);
+    let count = (slabs.free_bytes / class.bytes()).min(BLOCKS_PER_MAGAZINE);
     // WHY the last block first: blocks are taken in the order of their addresses.
     for index in (0..count).rev() {
         let block = slabs.free.wrapping_add(index * class.bytes());
@@ -283,10 +288,10 @@ pub(super) fn fill_magazine(magazine: &Magazine, class: BlockClass) {
     slabs.move_to_huge_page_if_used();
 }
 
-impl Slabs {
+impl SlabAllocator {
     /// Skips unused bytes of the present slab, up to the next address that is a multiple of
     /// `bytes`, a power of two.
-    fn align(&mut self, bytes: usize) {
+    fn skip_to_multiple_of(&mut self, bytes: usize) {
         let skipped = self.free.addr().wrapping_neg() & (bytes - 1);
         self.skip_bytes(skipped.min(self.free_bytes));
     }
@@ -304,7 +309,7 @@ impl Slabs {
     /// each take a quarter more time.
     fn move_to_huge_page_if_used(&mut self) {
         let used_bytes = SLAB_BYTES_MAX - self.free_bytes;
-        if !self.of_small_pages.is_null() && used_bytes >= USED_BYTES_BEFORE_MOVE {
+        if !self.of_small_pages.is_null() && used_bytes >= USED_BYTES_BEFORE_HUGE_PAGE {
             let slab = std::mem::replace(&mut self.of_small_pages, ptr::null_mut());
             self.moves_pages = move_to_huge_pages(slab, SLAB_BYTES_MAX);
         }
@@ -343,21 +348,29 @@ mod tests {
 
     #[test]
     fn every_number_has_one_position() {
-        assert_eq!(chunk_position(1), (0, 0));
+        assert_eq!(chunk_and_index_of_magazine(1), (0, 0));
         assert_eq!(
-            chunk_position(FIRST_CHUNK_MAGAZINES),
-            (0, FIRST_CHUNK_MAGAZINES as usize - 1)
+            chunk_and_index_of_magazine(MAGAZINES_IN_FIRST_CHUNK),
+            (0, MAGAZINES_IN_FIRST_CHUNK as usize - 1)
         );
-        assert_eq!(chunk_position(FIRST_CHUNK_MAGAZINES + 1), (1, 0));
-        assert_eq!(chunk_position(3 * FIRST_CHUNK_MAGAZINES + 1), (2, 0));
-        let (chunk, index) = chunk_position(MAGAZINE_NUMBER_MAX);
-        assert!(chunk < CHUNK_COUNT && index < (FIRST_CHUNK_MAGAZINES as usize) << chunk);
+        assert_eq!(
+            chunk_and_index_of_magazine(MAGAZINES_IN_FIRST_CHUNK + 1),
+            (1, 0)
+        );
+        assert_eq!(
+            chunk_and_index_of_magazine(3 * MAGAZINES_IN_FIRST_CHUNK + 1),
+            (2, 0)
+        );
+        let (chunk, index) = chunk_and_index_of_magazine(MAGAZINE_NUMBER_MAX);
+        assert!(
+            chunk < MAGAZINE_CHUNKS_MAX && index < (MAGAZINES_IN_FIRST_CHUNK as usize) << chunk
+        );
     }
 
     #[test]
     fn a_magazine_is_found_by_its_number() {
-        for _ in 0..3 * FIRST_CHUNK_MAGAZINES {
-            let made = BLOCK_DEPOT.make_magazine();
+        for _ in 0..3 * MAGAZINES_IN_FIRST_CHUNK {
+            let made = BLOCK_DEPOT.create_empty_magazine();
             assert!(ptr::eq(made, BLOCK_DEPOT.magazine(made.number)));
             return_magazine(made, BlockClass::for_bytes(16).expect("a small block"));
         }

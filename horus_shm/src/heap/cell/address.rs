@@ -5,7 +5,10 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::run::Runnable;
-use super::{CellHeader, CellPointer, Group, LATEST_CAPACITY, block_kind, drop_replaced_message};
+use super::{
+    CONTROL_BLOCK_KIND, CellHeader, CellPointer, Group, LATEST_ONLY_CAPACITY, MESSAGE_BLOCK_KIND,
+    NOTICE_BLOCK_KIND, drop_replaced_message,
+};
 use crate::heap::blocks::{self, BlockClass, Envelope};
 use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
@@ -29,8 +32,8 @@ impl<T> Refusal<T> {
         }
     }
 
-    fn from_refused(refused: RefusalReason, value: T) -> Self {
-        match refused {
+    fn from_reason(reason: RefusalReason, value: T) -> Self {
+        match reason {
             RefusalReason::Full => Self::Full(value),
             RefusalReason::Gone => Self::Disconnected(value),
         }
@@ -90,15 +93,15 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// there would have to wait for these writes.
     #[inline(always)]
     pub fn send(&self, message: M) -> Result<SendOutcome, Refusal<M>> {
-        if self.0.belongs_to_parent() {
+        if self.0.belongs_to_parent_process() {
             return Err(Refusal::Disconnected(message));
         }
         let header = self.header();
-        if header.capacity == LATEST_CAPACITY {
-            return self.replace_latest(Envelope::new(message));
+        if header.capacity == LATEST_ONLY_CAPACITY {
+            return self.put_latest_message(Envelope::new(message));
         }
-        if let Some(refused) = self.refusal_now() {
-            return Err(Refusal::from_refused(refused, message));
+        if let Some(refused) = self.current_refusal_reason() {
+            return Err(Refusal::from_reason(refused, message));
         }
         self.push_message(Envelope::new(message))
             .map(|()| SendOutcome::Added)
@@ -110,7 +113,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
 
     /// Returns the reason why a message would be refused now; `None` if it would be accepted.
     #[inline(always)]
-    fn refusal_now(&self) -> Option<RefusalReason> {
+    fn current_refusal_reason(&self) -> Option<RefusalReason> {
         let header = self.header();
         if header.is_bounded() {
             mailbox::refusal(self.0, header.capacity)
@@ -122,7 +125,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     #[inline(always)]
     fn push_message(&self, envelope: Envelope<M>) -> Result<(), Refusal<Envelope<M>>> {
         let header = self.header();
-        let tag = Envelope::<M>::tag(block_kind::MESSAGE, header.is_bounded());
+        let tag = Envelope::<M>::block_tag(MESSAGE_BLOCK_KIND, header.is_bounded());
         // SAFETY: the address keeps the cell, whose messages are of this type.
         unsafe { push_envelope(self.0, envelope, tag) }
     }
@@ -132,7 +135,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// # Errors
     ///
     /// [`WaitRefusal`], with the message.
-    pub fn send_wait(
+    pub fn send_waiting_for_room(
         &self,
         message: M,
         wait_policy: WaitPolicy,
@@ -143,7 +146,8 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             Err(Refusal::Full(message)) => Some(Envelope::new(message)),
         };
         let header = self.header();
-        let event = header.group.room_eventcounts().eventcount_of(self.0.id());
+        let eventcounts = header.group.mailbox_room_eventcounts();
+        let event = eventcounts.eventcount_of(self.0.id());
         let sent = event.wait_until(wait_policy, || {
             loop {
                 match self.push_message(message.take()?) {
@@ -167,8 +171,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     }
 
     /// Sends all `messages` at once, in their order, or none of them. No message of another sender
-    /// comes between them. In a mailbox that keeps only the latest message, only the last of them
-    /// remains.
+    /// comes between them. In a mailbox that keeps only the latest message, only the last remains.
     ///
     /// # Errors
     ///
@@ -180,15 +183,15 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             return Ok(());
         };
         let header = self.header();
-        if self.0.belongs_to_parent() {
+        if self.0.belongs_to_parent_process() {
             return Err(Refusal::Disconnected(
                 [first].into_iter().chain(messages).collect(),
             ));
         }
-        if header.capacity == LATEST_CAPACITY {
-            return self.replace_latest_by_last(first, messages);
+        if header.capacity == LATEST_ONLY_CAPACITY {
+            return self.put_last_as_latest_message(first, messages);
         }
-        let tag = Envelope::<M>::tag(block_kind::MESSAGE, header.is_bounded());
+        let tag = Envelope::<M>::block_tag(MESSAGE_BLOCK_KIND, header.is_bounded());
         let mut unsent = UnsentChain::with_first(self, first, tag);
         messages.for_each(|message| unsent.append(message, tag));
         unsent.send()
@@ -196,7 +199,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
 
     /// Puts the last message into the actor's slot for the latest message, and drops the others.
     /// Only for a mailbox that keeps only the latest message.
-    fn replace_latest_by_last(
+    fn put_last_as_latest_message(
         &self,
         first: M,
         messages: impl Iterator<Item = M>,
@@ -206,27 +209,25 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         for message in messages {
             older.push(core::mem::replace(&mut latest, message));
         }
-        let sent = self.replace_latest(Envelope::new(latest));
+        let sent = self.put_latest_message(Envelope::new(latest));
         sent.map(drop).map_err(|refusal| {
             older.push(refusal.into_inner());
             Refusal::Disconnected(older)
         })
     }
 
-    /// Puts `message` into the actor's slot for the latest message. Only for a mailbox that keeps
-    /// only the latest message.
+    /// Puts `message` into the slot of a mailbox that keeps only the latest message.
     ///
-    /// WHY an envelope: a plain message would be copied once more when it is passed to this
-    /// function.
-    fn replace_latest(&self, message: Envelope<M>) -> Result<SendOutcome, Refusal<M>> {
+    /// WHY an envelope: a plain message would be copied once more when passed to this function.
+    fn put_latest_message(&self, message: Envelope<M>) -> Result<SendOutcome, Refusal<M>> {
         let header = self.header();
         if mailbox::is_actor_gone(self.0) {
             return Err(Refusal::Disconnected(message.into_inner()));
         }
-        let own = message.into_address();
-        let notice = blocks::allocate_block(NOTICE_CLASS);
-        let tag = blocks::tag(block_kind::LATEST_NOTICE, NOTICE_CLASS, false);
-        let chain = Chain::of_block(blocks::address_of(notice), tag);
+        let own = message.into_block_address();
+        let notice = blocks::allocate_block(NOTICE_BLOCK_CLASS);
+        let tag = blocks::make_block_tag(NOTICE_BLOCK_KIND, NOTICE_BLOCK_CLASS, false);
+        let chain = Chain::of_block(blocks::block_address(notice), tag);
         // SAFETY: the address keeps the cell; message and block are this thread's.
         let put = unsafe { latest::put_latest(self.0, &header.slot, own, chain) };
         let (other, is_gone) = match put {
@@ -238,9 +239,9 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             PutOutcome::Gone(left) => (left, true),
         };
         // SAFETY: the block was not sent, and is this thread's again.
-        unsafe { blocks::free_block(notice, NOTICE_CLASS) };
+        unsafe { blocks::free_block(notice, NOTICE_BLOCK_CLASS) };
         // SAFETY: a block from the slot has a message.
-        let other = unsafe { Envelope::<M>::from_address(other) };
+        let other = unsafe { Envelope::<M>::from_block_address(other) };
         if is_gone {
             // WHY the message that was found, which may be that of a sender that replaced this one:
             // each message then is handled, replaced, undelivered or refused, and counted once.
@@ -252,8 +253,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
 }
 
 /// A chain of messages that has not been sent yet. Dropping the chain drops the messages. WHY a
-/// separate type: the iterator that creates the messages may panic, and the earlier ones are then
-/// dropped.
+/// separate type: the iterator that creates messages may panic, and earlier ones are then dropped.
 struct UnsentChain<'a, M, G: Group> {
     address: &'a Address<M, G>,
     chain: Chain,
@@ -261,12 +261,12 @@ struct UnsentChain<'a, M, G: Group> {
 
 impl<'a, M, G: Group> UnsentChain<'a, M, G> {
     fn with_first(address: &'a Address<M, G>, message: M, tag: Tag) -> Self {
-        let chain = Chain::of_block(Envelope::new(message).into_address(), tag);
+        let chain = Chain::of_block(Envelope::new(message).into_block_address(), tag);
         Self { address, chain }
     }
 
     fn append(&mut self, message: M, tag: Tag) {
-        let block = Envelope::new(message).into_address();
+        let block = Envelope::new(message).into_block_address();
         // SAFETY: the block is this thread's.
         unsafe { self.address.0.set_link(block, self.chain.link(tag)) };
         self.chain = self.chain.with_newest(block, tag);
@@ -277,7 +277,7 @@ impl<'a, M, G: Group> UnsentChain<'a, M, G> {
         // SAFETY: the address keeps the cell, the blocks are this thread's and linked as a chain.
         let pushed = unsafe { push_chain(unsent.address.0, unsent.chain) };
         // SAFETY: the chain was refused, so it is this thread's again, and is not dropped.
-        pushed.map_err(|refused| Refusal::from_refused(refused, unsafe { unsent.take_messages() }))
+        pushed.map_err(|refused| Refusal::from_reason(refused, unsafe { unsent.take_messages() }))
     }
 
     /// Moves the messages out of the chain, oldest first.
@@ -299,7 +299,7 @@ impl<'a, M, G: Group> UnsentChain<'a, M, G> {
                 mailbox::block_in(unsafe { self.address.0.link(block) })
             };
             // SAFETY: a block of the chain, whose message was not moved out.
-            messages.push(unsafe { Envelope::from_address(block) }.into_inner());
+            messages.push(unsafe { Envelope::from_block_address(block) }.into_inner());
             if is_oldest {
                 break;
             }
@@ -317,9 +317,9 @@ impl<M, G: Group> Drop for UnsentChain<'_, M, G> {
     }
 }
 
-/// The size class of the notice: the block that says that a message is in the slot for the latest
-/// message.
-const NOTICE_CLASS: BlockClass = BlockClass::for_bytes(size_of::<u64>()).expect("a word is small");
+/// The size class of the notice: the block that says that the latest message is in its slot.
+const NOTICE_BLOCK_CLASS: BlockClass =
+    BlockClass::for_bytes(size_of::<u64>()).expect("a word is small");
 
 /// Sends `envelope`. If the mailbox refuses it, returns it in the error.
 ///
@@ -333,11 +333,11 @@ unsafe fn push_envelope<T, G: Group>(
     envelope: Envelope<T>,
     tag: Tag,
 ) -> Result<(), Refusal<Envelope<T>>> {
-    let block = envelope.into_address();
+    let block = envelope.into_block_address();
     // SAFETY: the contract; the block is this thread's.
     unsafe { push_chain(cell, Chain::of_block(block, tag)) }.map_err(|refused| {
         // SAFETY: the block was refused, and is this thread's again.
-        Refusal::from_refused(refused, unsafe { Envelope::from_address(block) })
+        Refusal::from_reason(refused, unsafe { Envelope::from_block_address(block) })
     })
 }
 
@@ -392,25 +392,25 @@ impl<M, G: Group> Address<M, G> {
     /// Returns true if the actor has ended, or was created by a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.belongs_to_parent() || mailbox::is_actor_gone(self.0)
+        self.0.belongs_to_parent_process() || mailbox::is_actor_gone(self.0)
     }
 
     /// Returns the number of messages that were sent to a bounded mailbox and have not been
     /// handled. The result may be too high by up to an eighth of the capacity.
     #[must_use]
-    pub fn waiting(&self) -> u32 {
+    pub fn waiting_messages(&self) -> u32 {
         mailbox::mailbox_depth(self.0)
     }
 
     /// Returns a weak address, which does not keep the actor alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakAddress<M, G> {
-        WeakAddress(self.control(), PhantomData)
+        WeakAddress(self.control_handle(), PhantomData)
     }
 
     /// Returns a handle by which controls are sent to the actor. It does not keep the actor alive.
     #[must_use]
-    pub fn control(&self) -> ControlHandle<G> {
+    pub fn control_handle(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
         ControlHandle(self.0)
     }
@@ -432,7 +432,7 @@ impl<M, G: Group> Clone for Address<M, G> {
 impl<M, G: Group> Drop for Address<M, G> {
     fn drop(&mut self) {
         // WHY: in a forked child, the actor has no runner that could end it.
-        if self.0.belongs_to_parent() {
+        if self.0.belongs_to_parent_process() {
             return;
         }
         let cell = self.0;
@@ -468,13 +468,13 @@ impl<M, G: Group> WeakAddress<M, G> {
     #[must_use]
     pub fn upgrade(&self) -> Option<Address<M, G>> {
         let cell = self.0.0;
-        let is_up = !cell.belongs_to_parent() && self.0.header().holders.upgrade();
+        let is_up = !cell.belongs_to_parent_process() && self.0.header().holders.upgrade();
         is_up.then(|| Address::from_counted_cell(cell))
     }
 
     /// Returns the handle that sends controls to the actor.
     #[must_use]
-    pub const fn control(&self) -> &ControlHandle<G> {
+    pub const fn control_handle(&self) -> &ControlHandle<G> {
         &self.0
     }
 }
@@ -523,7 +523,7 @@ impl<G: Group> ControlHandle<G> {
     ///
     /// The envelope, if the actor has ended.
     pub fn send_envelope(&self, control: Envelope<G::Control>) -> Result<(), Envelope<G::Control>> {
-        self.send_control_as(control, false)
+        self.send_control_envelope(control, false)
             .map_err(Refusal::into_inner)
     }
 
@@ -533,30 +533,30 @@ impl<G: Group> ControlHandle<G> {
     ///
     /// [`Refusal`], with the control.
     pub fn send_counted_control(&self, control: G::Control) -> Result<(), Refusal<G::Control>> {
-        self.send_control_as(Envelope::new(control), self.header().is_bounded())
+        self.send_control_envelope(Envelope::new(control), self.header().is_bounded())
             .map_err(|refusal| match refusal {
                 Refusal::Full(envelope) => Refusal::Full(envelope.into_inner()),
                 Refusal::Disconnected(envelope) => Refusal::Disconnected(envelope.into_inner()),
             })
     }
 
-    fn send_control_as(
+    fn send_control_envelope(
         &self,
         control: Envelope<G::Control>,
         is_counted: bool,
     ) -> Result<(), Refusal<Envelope<G::Control>>> {
-        if self.0.belongs_to_parent() {
+        if self.0.belongs_to_parent_process() {
             return Err(Refusal::Disconnected(control));
         }
-        let tag = Envelope::<G::Control>::tag(block_kind::CONTROL, is_counted);
+        let tag = Envelope::<G::Control>::block_tag(CONTROL_BLOCK_KIND, is_counted);
         // SAFETY: the hold keeps the cell, whose controls are of this type.
         unsafe { push_envelope(self.0, control, tag) }
     }
 
     /// Returns true if a parent process created the actor, so that this process cannot use it.
     #[must_use]
-    pub fn belongs_to_parent(&self) -> bool {
-        self.0.belongs_to_parent()
+    pub fn belongs_to_parent_process(&self) -> bool {
+        self.0.belongs_to_parent_process()
     }
 
     /// Returns a number that identifies the actor for as long as this handle exists.
@@ -568,7 +568,7 @@ impl<G: Group> ControlHandle<G> {
     /// Returns true if the actor has ended, or was created by a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.belongs_to_parent() || mailbox::is_actor_gone(self.0)
+        self.0.belongs_to_parent_process() || mailbox::is_actor_gone(self.0)
     }
 
     fn header(&self) -> &CellHeader<G> {
@@ -586,7 +586,7 @@ impl<G: Group> Clone for ControlHandle<G> {
 
 impl<G: Group> Drop for ControlHandle<G> {
     fn drop(&mut self) {
-        if !self.0.belongs_to_parent() {
+        if !self.0.belongs_to_parent_process() {
             // SAFETY: the hold of this handle, which ends here.
             unsafe { self.0.remove_hold() };
         }

@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::turn::Activation;
 use super::{
-    ActorEndReport, Behaviour, Cell, CellHeader, CellPointer, Group, block_kind,
-    drop_catching_panic, free_block,
+    ActorCell, ActorEndReport, Behaviour, CONTROL_BLOCK_KIND, CellHeader, CellPointer, Group,
+    MESSAGE_BLOCK_KIND, NOTICE_BLOCK_KIND, drop_catching_panic, free_block,
 };
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
@@ -81,21 +81,21 @@ impl<G: Group> Runnable<G> {
         Self(cell)
     }
 
-    /// Handles up to `max` messages on the calling thread. Returns earlier if the mailbox is empty,
-    /// or if the behaviour ends the activation. `group` is the actor's group, and `worker` the
-    /// worker that runs the actor.
+    /// Handles up to `messages_max` messages on the calling thread. Returns earlier if the mailbox
+    /// is empty, or if the behaviour ends the activation. `group` is the actor's group, and
+    /// `worker` the worker that runs the actor.
     #[inline]
-    pub fn run(self, group: &G, worker: &mut G::Worker, max: u32) -> ActivationOutcome<G> {
+    pub fn run(self, group: &G, worker: &mut G::Worker, messages_max: u32) -> ActivationOutcome<G> {
         let cell = ManuallyDrop::new(self).0;
         // SAFETY: an actor with a runner exists, until that ends it.
         let run = unsafe { cell.header() }.functions.run;
         // SAFETY: the function is that of this cell, and the right to run it was given up above.
-        unsafe { run(cell.0, group, worker, max) }
+        unsafe { run(cell.0, group, worker, messages_max) }
     }
 
-    /// Calls [`Behaviour::visit`], without handling any mail. `group` is the actor's group, and
-    /// `worker` the worker that calls this function.
-    pub fn visit(&mut self, group: &G, worker: &mut G::Worker) {
+    /// Calls [`Behaviour::handle_visit`], without handling any mail. `group` is the actor's group,
+    /// and `worker` the worker that calls this function.
+    pub fn visit_actor(&mut self, group: &G, worker: &mut G::Worker) {
         let visit = self.header().functions.visit;
         // SAFETY: the function is that of this cell, and this is the right to run it.
         unsafe { visit(self.0.0, group, worker) }
@@ -120,16 +120,16 @@ impl<G: Group> Runnable<G> {
         unsafe { pull(cell.0) };
     }
 
-    /// Returns the number of the worker that ran the actor last, as [`Self::set_last_worker`] has
-    /// stored it.
+    /// Returns the index of the worker that ran the actor last, as [`Self::set_last_worker_index`]
+    /// has stored it.
     #[must_use]
-    pub fn last_worker(&self) -> u8 {
+    pub fn last_worker_index(&self) -> u8 {
         sync::load_hint(&self.header().last_worker)
     }
 
-    /// Stores the number of the worker that runs the actor now.
-    pub fn set_last_worker(&self, worker: u8) {
-        sync::store_hint(&self.header().last_worker, worker);
+    /// Stores the index of the worker that runs the actor now.
+    pub fn set_last_worker_index(&self, worker_index: u8) {
+        sync::store_hint(&self.header().last_worker, worker_index);
     }
 
     /// Returns a number that identifies the actor for as long as this value exists.
@@ -163,7 +163,7 @@ impl<G: Group> Runnable<G> {
 impl<G: Group> Drop for Runnable<G> {
     fn drop(&mut self) {
         // WHY: in a forked child the behaviour belongs to threads that do not exist.
-        if !self.0.belongs_to_parent() {
+        if !self.0.belongs_to_parent_process() {
             let end = self.header().functions.end;
             // SAFETY: the function is that of this cell, and the right to run it ends here.
             unsafe { end(self.0.0) };
@@ -185,7 +185,7 @@ impl<G: Group> fmt::Debug for Runnable<G> {
 pub(super) type RunActorFn<G> =
     unsafe fn(NonNull<CellHeader<G>>, &G, &mut <G as Group>::Worker, u32) -> ActivationOutcome<G>;
 
-/// The type of a pointer to the function that calls [`Behaviour::visit`] for the actor of a cell.
+/// The type of a pointer to the function that calls [`Behaviour::handle_visit`] for an actor.
 pub(super) type VisitActorFn<G> = unsafe fn(NonNull<CellHeader<G>>, &G, &mut <G as Group>::Worker);
 
 /// The reason why an actor stopped handling the messages of one batch.
@@ -203,20 +203,20 @@ enum BatchEnd {
 ///
 /// The behaviour of the cell has the type `B`. The caller is the runner of the actor, and gives up
 /// the right to run it.
-pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
+pub(super) unsafe fn run_actor<B: Behaviour<G>, G: Group>(
     cell: NonNull<CellHeader<G>>,
     group: &G,
     worker: &mut G::Worker,
-    max: u32,
+    messages_max: u32,
 ) -> ActivationOutcome<G> {
     let cell = CellPointer(cell);
-    let mut turn = Activation::<B::Message, G>::new(cell, group, worker, max);
+    let mut turn = Activation::<B::Message, G>::new(cell, group, worker, messages_max);
     let mut is_ending = false;
     loop {
         // SAFETY: the contract.
         let stop = unsafe { run_batch_catching_panics::<B, G>(&mut turn) };
         // WHY: by an address that was given away, a message may have come after the last look.
-        is_ending &= !turn.take_address_flag();
+        is_ending &= !turn.take_made_address_flag();
         match stop {
             BatchEnd::Empty => {}
             BatchEnd::More => {
@@ -252,21 +252,21 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Calls [`Behaviour::visit`] for the actor of a cell.
+/// Calls [`Behaviour::handle_visit`] for the actor of a cell.
 ///
 /// # Safety
 ///
 /// The behaviour of the cell has the type `B`, and the caller is the runner of the actor.
-pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
+pub(super) unsafe fn visit_actor<B: Behaviour<G>, G: Group>(
     cell: NonNull<CellHeader<G>>,
     group: &G,
     worker: &mut G::Worker,
 ) {
     let mut turn = Activation::<B::Message, G>::new(CellPointer(cell), group, worker, 0);
-    let state = state_address::<B, G>(turn.cell);
+    let state = behaviour_address::<B, G>(turn.cell);
     drop_catching_panic(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
-        unsafe { &mut *state }.visit(&mut turn);
+        unsafe { &mut *state }.handle_visit(&mut turn);
     });
 }
 
@@ -276,13 +276,13 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
 unsafe fn keeps_actor_alive<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
 ) -> bool {
-    let state = state_address::<B, G>(turn.cell);
+    let state = behaviour_address::<B, G>(turn.cell);
     let outlives = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.outlives_addresses(turn)
     }));
     turn.count_handled_message();
-    let has_address = turn.take_address_flag() || turn.header().holders.has_address();
+    let has_address = turn.take_made_address_flag() || turn.header().holders.has_address();
     outlives.is_ok_and(|outlives| outlives && has_address)
 }
 
@@ -321,7 +321,7 @@ unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     panic: Panic,
 ) -> Flow {
     turn.count_handled_message();
-    let state = state_address::<B, G>(turn.cell);
+    let state = behaviour_address::<B, G>(turn.cell);
     let flow = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.handle_panic(panic, turn)
@@ -359,7 +359,7 @@ unsafe fn run_batch_to_end<B: Behaviour<G>, G: Group>(
         return stop;
     }
     // SAFETY: only the runner uses the state, and no other reference to it exists.
-    let flow = unsafe { &mut *state_address::<B, G>(turn.cell) }.end_batch(turn);
+    let flow = unsafe { &mut *behaviour_address::<B, G>(turn.cell) }.end_batch(turn);
     turn.count_handled_message();
     match flow.batch_end() {
         Some(other) if !matches!(stop, BatchEnd::Ended) => other,
@@ -373,10 +373,10 @@ unsafe fn run_batch_to_end<B: Behaviour<G>, G: Group>(
 unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
 ) -> BatchEnd {
-    let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
+    let (cell, state) = (turn.cell, behaviour_address::<B, G>(turn.cell));
     let reader = turn.header().reader.get();
     loop {
-        if turn.left == 0 {
+        if turn.messages_left == 0 {
             return BatchEnd::More;
         }
         // SAFETY: only the runner uses the reader, and this reference ends before the handler.
@@ -386,7 +386,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             MailboxLook::Taken(taken) => taken,
             MailboxLook::Reversing => return BatchEnd::More,
             MailboxLook::Empty => {
-                if turn.group.looks_again(turn.worker) {
+                if turn.group.should_check_mailbox_again(turn.worker) {
                     turn.subtract_handled_messages();
                     continue;
                 }
@@ -394,10 +394,10 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             }
         };
         // WHY messages by themselves: an event that may be anything is copied several times.
-        let flow = if blocks::kind_of(taken.tag) == block_kind::MESSAGE {
+        let flow = if blocks::block_kind_of(taken.tag) == MESSAGE_BLOCK_KIND {
             // SAFETY: a block of this kind has a message, and was taken by the runner.
             // WHY not dropped by a panic: it would need an address, as in `Envelope::new`.
-            let message = ManuallyDrop::new(unsafe { Envelope::read(taken.block) });
+            let message = ManuallyDrop::new(unsafe { Envelope::take_value_at(taken.block) });
             // SAFETY: the block was just taken, and its message was moved out.
             unsafe { reader.remove_oldest(cell, taken.block) };
             turn.begin_event(taken.tag.is_counted());
@@ -406,7 +406,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             unsafe { &mut *state }.handle(Event::Message(message), turn)
         } else {
             // SAFETY: the block was just taken.
-            match unsafe { handle_non_message::<B, G>(turn, taken) } {
+            match unsafe { handle_block_without_message::<B, G>(turn, taken) } {
                 Some(flow) => flow,
                 None => continue,
             }
@@ -427,11 +427,11 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
 ///
 /// The caller is the runner, and has just taken the block.
 #[cold]
-unsafe fn handle_non_message<B: Behaviour<G>, G: Group>(
+unsafe fn handle_block_without_message<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
     taken: TakenBlock,
 ) -> Option<Flow> {
-    let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
+    let (cell, state) = (turn.cell, behaviour_address::<B, G>(turn.cell));
     // SAFETY: the block is one of this cell, and was just taken.
     let event = unsafe { take_event::<B, G>(cell, taken) };
     // SAFETY: only the runner uses the reader.
@@ -456,19 +456,19 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
     cell: CellPointer<G>,
     TakenBlock { block, tag }: TakenBlock,
 ) -> Option<CountedEvent<B, G>> {
-    let event = match blocks::kind_of(tag) {
+    let event = match blocks::block_kind_of(tag) {
         // SAFETY: a block of this kind has a message, and was taken by the runner.
-        block_kind::MESSAGE => Event::Message(unsafe { Envelope::read(block) }),
+        MESSAGE_BLOCK_KIND => Event::Message(unsafe { Envelope::take_value_at(block) }),
         // SAFETY: as above, a control.
-        block_kind::CONTROL => Event::Control(unsafe { Envelope::read(block) }),
-        block_kind::LATEST_NOTICE => {
+        CONTROL_BLOCK_KIND => Event::Control(unsafe { Envelope::take_value_at(block) }),
+        NOTICE_BLOCK_KIND => {
             // SAFETY: the runner keeps the cell.
             let latest = latest::take_latest(&unsafe { cell.header() }.slot);
             if latest == 0 {
                 return None;
             }
             // SAFETY: a block from the slot has a message.
-            Event::Message(unsafe { Envelope::from_address(latest) }.into_inner())
+            Event::Message(unsafe { Envelope::from_block_address(latest) }.into_inner())
         }
         // WHY nothing: it only makes the runner look at the addresses before it sleeps.
         _ => return None,
@@ -515,7 +515,7 @@ unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool
 ///
 /// # Safety
 ///
-/// As [`run`].
+/// As [`run_actor`].
 pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull<CellHeader<G>>) {
     // SAFETY: the contract.
     unsafe { end_actor::<B, G>(CellPointer(cell), None) };
@@ -525,11 +525,11 @@ pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull
 ///
 /// # Safety
 ///
-/// As [`run`].
+/// As [`run_actor`].
 pub(super) unsafe fn push_to_pull_queue<B: Behaviour<G>, G: Group>(cell: NonNull<CellHeader<G>>) {
     let cell = CellPointer(cell);
     // SAFETY: only the runner, which is the caller, uses the state.
-    let queue = unsafe { &*state_address::<B, G>(cell) }.pull_queue();
+    let queue = unsafe { &*behaviour_address::<B, G>(cell) }.pull_queue();
     // SAFETY: the contract.
     let runnable = unsafe { Runnable::from_woken(cell) };
     // WHY its own hold of the queue: once it is there, the actor may end.
@@ -545,7 +545,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     cell: CellPointer<G>,
     worker: Option<&mut G::Worker>,
 ) {
-    let state = state_address::<B, G>(cell);
+    let state = behaviour_address::<B, G>(cell);
     // SAFETY: the runner keeps the cell until it leaves below.
     let header = unsafe { cell.header() };
     header.holders.end_actor();
@@ -555,7 +555,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     };
     let mut discard = |event: Option<CountedEvent<B, G>>| {
         let is_message = match &event {
-            Some((Event::Control(control), _)) => B::is_message(control),
+            Some((Event::Control(control), _)) => B::counts_as_message(control),
             other => other.is_some(),
         };
         end.undelivered += u64::from(is_message);
@@ -574,7 +574,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     if is_room_wanted {
         header
             .group
-            .room_eventcounts()
+            .mailbox_room_eventcounts()
             .eventcount_of(cell.id())
             .notify();
     }
@@ -591,8 +591,8 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
 
 /// Returns the address of the behaviour (the actor's state) in a cell.
 #[inline(always)]
-fn state_address<B, G: Group>(cell: CellPointer<G>) -> *mut B {
-    let cell: NonNull<Cell<B, G>> = cell.0.cast();
+fn behaviour_address<B, G: Group>(cell: CellPointer<G>) -> *mut B {
+    let cell: NonNull<ActorCell<B, G>> = cell.0.cast();
     // WHY without a reference: one to the header would not cover the state.
     // SAFETY: the caller is the runner of a cell with this behaviour; only an address is computed.
     let state = unsafe { &raw mut (*cell.as_ptr()).state };

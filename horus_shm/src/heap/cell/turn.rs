@@ -16,14 +16,14 @@ pub struct Activation<'a, M, G: Group> {
     pub(super) group: &'a G,
     pub(super) worker: &'a mut G::Worker,
     /// Number of messages that the actor may still handle before this activation ends.
-    pub(super) left: u32,
+    pub(super) messages_left: u32,
     /// Number of handled messages that have not yet been subtracted from the mailbox's depth.
     pub(super) handled: u16,
     /// True if the event that is being handled counts in the mailbox's depth, and has to be
     /// subtracted from it afterwards.
     in_hand: bool,
     /// True if [`Self::address`] has created an address since the last call of
-    /// [`Self::take_address_flag`].
+    /// [`Self::take_made_address_flag`].
     made_address: Flag<bool>,
     message: PhantomData<fn(M)>,
 }
@@ -33,13 +33,13 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         cell: CellPointer<G>,
         group: &'a G,
         worker: &'a mut G::Worker,
-        left: u32,
+        messages_left: u32,
     ) -> Self {
         Self {
             cell,
             group,
             worker,
-            left,
+            messages_left,
             handled: 0,
             in_hand: false,
             made_address: Flag::new(false),
@@ -68,37 +68,38 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
 
     /// Returns true if [`Self::address`] was called since the last call of this function. The
     /// address may have been dropped by now.
-    pub(super) fn take_address_flag(&self) -> bool {
+    pub(super) fn take_made_address_flag(&self) -> bool {
         self.made_address.replace(false)
     }
 
     /// Returns a handle by which controls are sent to the actor. It does not keep the actor alive.
     #[must_use]
-    pub fn control(&self) -> ControlHandle<G> {
+    pub fn control_handle(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
         ControlHandle::from_counted_cell(self.cell)
     }
 
     /// Makes the mailbox go on counting the message that is being handled, because the behaviour
     /// puts the message aside for later. Returns true if the message was counted at all; the
-    /// behaviour then has to call [`Self::finish_kept_message`] when it has handled the message.
-    pub fn keep_message_counted(&mut self) -> bool {
+    /// behaviour then has to call [`Self::stop_counting_kept_message`] when it has handled the
+    /// message.
+    pub fn keep_counting_if_counted(&mut self) -> bool {
         core::mem::take(&mut self.in_hand)
     }
 
     /// Makes the mailbox stop counting a message that was put aside, and for which
-    /// [`Self::keep_message_counted`] has returned true.
-    pub fn finish_kept_message(&mut self) {
+    /// [`Self::keep_counting_if_counted`] has returned true.
+    pub fn stop_counting_kept_message(&mut self) {
         self.handled += 1;
-        self.subtract_in_steps();
+        self.subtract_handled_messages_if_many();
     }
 
-    /// Makes a message that was put aside, and for which [`Self::keep_message_counted`] returned
-    /// true, the message that is being handled again. When it has been handled, it is subtracted
-    /// from the mailbox's depth like any other message.
-    pub fn resume_kept_message(&mut self) {
+    /// Makes a message that was put aside, and for which [`Self::keep_counting_if_counted`]
+    /// returned true, the message that is being handled again. When it has been handled, it is
+    /// subtracted from the mailbox's depth like any other message.
+    pub fn begin_kept_message(&mut self) {
         self.count_handled_message();
-        self.subtract_in_steps();
+        self.subtract_handled_messages_if_many();
         self.in_hand = true;
     }
 
@@ -117,8 +118,8 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     /// mailbox's depth.
     #[inline(always)]
     pub(super) fn begin_event(&mut self, is_counted: bool) {
-        self.subtract_in_steps();
-        self.left -= 1;
+        self.subtract_handled_messages_if_many();
+        self.messages_left -= 1;
         self.in_hand = is_counted;
     }
 
@@ -135,7 +136,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     /// WHY not for each message: the cache line that senders write would move to this core each
     /// time.
     #[inline(always)]
-    fn subtract_in_steps(&mut self) {
+    fn subtract_handled_messages_if_many(&mut self) {
         if self.handled > 0 && self.handled >= self.header().capacity / 8 {
             self.subtract_handled_messages();
         }
@@ -152,7 +153,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     #[cold]
     pub(super) fn wake_room_waiters(&self) {
         self.group
-            .room_eventcounts()
+            .mailbox_room_eventcounts()
             .eventcount_of(self.cell.id())
             .notify();
     }
@@ -161,7 +162,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
 impl<M, G: Group> fmt::Debug for Activation<'_, M, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Activation")
-            .field("left", &self.left)
+            .field("messages_left", &self.messages_left)
             .finish_non_exhaustive()
     }
 }

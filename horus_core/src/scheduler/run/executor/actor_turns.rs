@@ -58,7 +58,7 @@ pub(crate) fn run_actors_with_messages(
             }
         }
         let handled;
-        (now_ns, handled) = worker.end_activation();
+        (now_ns, handled) = worker.end_activation_ns_and_messages();
         group.worker_activity(0).count_handled_messages(handled);
         if let Some(error) = worker.fatal_error.take() {
             return Err(error.into());
@@ -85,7 +85,7 @@ pub(crate) fn make_actors_safe_before_end(group: &ActorGroup) {
         visit_actors_for_safe_state(group, in_queues);
         make_actors_safe(group);
     };
-    match group.wrap_handlers() {
+    match group.handler_wrapper() {
         Some(wrap_handlers) => wrap_handlers(&mut || make_safe()),
         None => make_safe(),
     }
@@ -97,20 +97,20 @@ fn visit_actors_for_safe_state(group: &ActorGroup, tasks: impl IntoIterator<Item
     let mut worker = WorkerContext::new(&group.clock());
     for mut task in tasks {
         let stop = &group.emergency_stop;
-        let revisit_number = stop.revisit_number();
+        let revisit_request_count = stop.revisit_request_count();
         let marked = local::mark_thread_in_handler();
         // WHY only without threads: at the end of the run, the first one may hang in an activation.
-        let activity = (group.threads() == 0).then(|| group.worker_activity(0));
+        let activity = (group.thread_count() == 0).then(|| group.worker_activity(0));
         if let Some(activity) = activity {
             activity.record_activation_begin(task.id(), worker.clock.now_ns());
         }
-        task.visit(group, &mut worker);
+        task.visit_actor(group, &mut worker);
         if let Some(activity) = activity {
             activity.record_activation_end();
         }
         drop(marked);
         let is_safe = !std::mem::take(&mut worker.awaits_safe_state);
-        if let Some(task) = stop.hold_task(task, is_safe, revisit_number) {
+        if let Some(task) = stop.hold_task(task, is_safe, revisit_request_count) {
             group.inject(task);
         }
     }

@@ -124,7 +124,7 @@ impl ActorThreads {
             let (group, shared) = (Arc::clone(group), Arc::clone(shared));
             let context = WorkerContext::new(clock);
             let run = move || {
-                let (core, priority) = group.thread_settings(worker.index());
+                let (core, priority) = group.thread_cpu_and_priority(worker.index());
                 set_real_time_thread(priority.is_some());
                 let refused = pin_and_prioritise_thread(core, priority);
                 group.record_refused_settings(&refused);
@@ -187,7 +187,7 @@ impl ActorThreads {
         if group.emergency_stop.is_safe_state_wanted() {
             actor_turns::make_actors_safe_before_end(&group);
         }
-        group.publish_counts();
+        group.publish_counters();
         let last_error = group.last_error();
         let Some(runner) = runner else {
             // WHY here: the thread that hangs has the node, which would do this later.
@@ -300,7 +300,7 @@ impl<'a> ActorThread<'a> {
         // WHY the condition: a thread that was left behind must not call actors that have ended.
         while self.group.are_threads_running() {
             if self.shared.has_failed() {
-                self.group.begin_failure_stop();
+                self.group.enter_safe_states_after_failure();
             }
             self.shared.delay_run_end_while(|| self.make_actors_safe());
             if self.shared.wait_for_shutdown(SAFETY_POLL_PERIOD) {
@@ -313,7 +313,7 @@ impl<'a> ActorThread<'a> {
     fn apply_commands(&mut self, runner: &mut Runner) {
         if self.now_ns >= self.publish_ns {
             self.publish_ns = self.now_ns.saturating_add(COUNTERS_PUBLISH_PERIOD_NS);
-            self.group.publish_counts();
+            self.group.publish_counters();
         }
         runner.poll_commands(&self.context.clock, self.now_ns);
     }
@@ -344,15 +344,15 @@ impl<'a> ActorThread<'a> {
 
     fn make_actor_safe(&mut self, mut task: Task) {
         let stop = &self.group.emergency_stop;
-        let revisit_number = stop.revisit_number();
+        let revisit_request_count = stop.revisit_request_count();
         self.context.begin_activation(self.now_ns);
         // WHY: the call may not return, as a handler may not.
         self.activity
             .record_activation_begin(task.id(), self.context.clock.now_ns());
-        task.visit(self.group, &mut self.context);
+        task.visit_actor(self.group, &mut self.context);
         self.activity.record_activation_end();
         let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
-        if let Some(task) = stop.hold_task(task, is_safe, revisit_number) {
+        if let Some(task) = stop.hold_task(task, is_safe, revisit_request_count) {
             local::with_worker_of_this_thread(|local| local.worker.push(task));
         }
     }
@@ -385,7 +385,7 @@ impl<'a> ActorThread<'a> {
     /// [`WRAP_HANDLERS_CALL_NS_MAX`] nanoseconds.
     #[inline]
     fn run_actors_beginning_with(&mut self, task: Task) {
-        match self.group.wrap_handlers() {
+        match self.group.handler_wrapper() {
             None => self.run_burst_of_actors(task),
             Some(wrap_handlers) => {
                 let mut task = Some(task);
@@ -434,7 +434,7 @@ impl<'a> ActorThread<'a> {
     /// Runs one actor, which handles some of its messages.
     #[inline(always)]
     fn run_actor(&mut self, task: Task) {
-        task.set_last_worker(self.index);
+        task.set_last_worker_index(self.index);
         self.context.begin_activation(self.now_ns);
         self.activity
             .record_activation_begin(task.id(), self.now_ns);
@@ -448,7 +448,7 @@ impl<'a> ActorThread<'a> {
             }
         }
         self.activity.record_activation_end();
-        let (now_ns, handled) = self.context.end_activation();
+        let (now_ns, handled) = self.context.end_activation_ns_and_messages();
         self.now_ns = now_ns;
         self.activity.count_handled_messages(handled);
         if self.context.fatal_error.is_some() {
@@ -471,7 +471,7 @@ impl<'a> ActorThread<'a> {
     #[cold]
     fn search_other_queues_or_sleep(&mut self, runner: Option<&Runner>) {
         self.now_ns = self.context.clock.now_ns();
-        if self.group.idle() != Idle::Sleep {
+        if self.group.idle_setting() != Idle::Sleep {
             return self.poll();
         }
         if !self.has_overslept
@@ -479,10 +479,10 @@ impl<'a> ActorThread<'a> {
         {
             return self.run_stolen_actor(task);
         }
-        self.group.publish_counts();
+        self.group.publish_counters();
         let slept_ns = self.context.clock.resync();
         let timers = &self.group.timers;
-        let claimed = timers.claim_timer_sleep();
+        let claimed = timers.claim_sleep_until_due_ns();
         let due = claimed.unwrap_or(u64::MAX).saturating_sub(slept_ns);
         let longest = IDLE_SLEEP_MAX.min(Duration::from_nanos(due));
         let (clock, shared) = (&self.context.clock, self.shared);
@@ -498,7 +498,7 @@ impl<'a> ActorThread<'a> {
         };
         let parked = local::with_worker_of_this_thread(park);
         if let Some(claimed) = claimed {
-            timers.release_timer_sleep(claimed);
+            timers.release_claimed_sleep(claimed);
         }
         self.now_ns = self.context.clock.resync();
         self.has_overslept = matches!(parked, Some(ParkOutcome::Elapsed));
@@ -526,7 +526,7 @@ impl<'a> ActorThread<'a> {
             }
             std::hint::spin_loop();
         }
-        if self.group.idle() == Idle::Yield {
+        if self.group.idle_setting() == Idle::Yield {
             std::thread::yield_now();
         }
         self.now_ns = self.context.clock.resync();
@@ -543,7 +543,7 @@ impl<'a> ActorThread<'a> {
     /// If enough threads already search, checks the queues only once. Returns `None` if no actor
     /// was found.
     fn search_other_queues(&mut self) -> Option<Task> {
-        let searches = local::with_worker_of_this_thread(|local| local.worker.begin_search());
+        let searches = local::with_worker_of_this_thread(|local| local.worker.try_begin_search());
         if searches != Some(true) || self.queue_search_ns == 0 {
             return local::with_worker_of_this_thread(|local| local.worker.steal()).flatten();
         }

@@ -26,7 +26,8 @@ const CLOCK_RESYNC_PERIOD_NS: u64 = 20_000_000;
 #[derive(Debug, Default)]
 struct InlineActorRuns {
     /// The number of the thread that ticked the group's node last, as returned by
-    /// [`local::thread_number`]; 0 if no thread may run actors while it waits for an answer.
+    /// [`local::current_thread_number`]; 0 if no thread may run actors while it waits for an
+    /// answer.
     thread: usize,
     /// The context in which the thread of the group's node runs the handlers of actors while the
     /// thread waits for an answer from one of them.
@@ -102,7 +103,7 @@ impl GroupNode {
     /// Allows the calling thread, and no other, to run the actors also while it waits for an answer
     /// from one of them.
     fn allow_actor_runs_while_waiting(&self, inline_runs: &mut InlineActorRuns, clock: &Clock) {
-        let thread = local::thread_number();
+        let thread = local::current_thread_number();
         if inline_runs.thread != thread {
             inline_runs.thread = thread;
             inline_runs.worker = Some(WorkerContext::without_mail_wait(clock));
@@ -140,13 +141,13 @@ impl Node for GroupNode {
             // WHY: the thread that ticked the node before waits for an answer, and runs the actors.
             return Ok(());
         };
-        if self.group.threads() == 0 && context.clock.source() != ClockSource::Simulated {
+        if self.group.thread_count() == 0 && context.clock.source() != ClockSource::Simulated {
             self.allow_actor_runs_while_waiting(&mut turns, context.clock);
         }
         if let Some(error) = turns.error.take() {
             return Err(error);
         }
-        let Some(wrap_handlers) = self.group.wrap_handlers() else {
+        let Some(wrap_handlers) = self.group.handler_wrapper() else {
             return self.run_actors(context.clock);
         };
         let mut result = Ok(());
@@ -157,7 +158,7 @@ impl Node for GroupNode {
     fn shutdown(&mut self) -> NodeResult {
         let error = self.forbid_actor_runs_while_waiting();
         self.group.end();
-        self.group.publish_counts();
+        self.group.publish_counters();
         error.map_or(Ok(()), Err)
     }
 
@@ -171,7 +172,7 @@ impl Node for GroupNode {
             // WHY: the end of an emergency stop must not make a failed run a good one.
             self.group.emergency_stop.set_run_failed();
         } else {
-            self.group.emergency_stop.set_failing(true);
+            self.group.emergency_stop.set_node_failing(true);
         }
         // WHY not if its threads run: in an emergency stop, they make the actors safe.
         if self.group.are_threads_running() {
@@ -181,7 +182,7 @@ impl Node for GroupNode {
             return actor_turns::make_actors_safe_before_end(&self.group);
         }
         let make_safe = || actor_turns::make_actors_safe(&self.group);
-        match self.group.wrap_handlers() {
+        match self.group.handler_wrapper() {
             Some(wrap_handlers) => wrap_handlers(&mut || make_safe()),
             None => make_safe(),
         }
@@ -213,7 +214,7 @@ mod tests {
         let shared = Arc::<RunState>::default();
         let mut node = GroupNode::new(&group, &shared);
         group.emergency_stop.engage();
-        assert!(group.emergency_stop.release().is_empty());
+        assert!(group.emergency_stop.release_held_tasks().is_empty());
         node.enter_safe_state();
         assert!(!group.emergency_stop.is_engaged());
         // At the end of a failed run, the actors enter their safe state without an emergency stop.

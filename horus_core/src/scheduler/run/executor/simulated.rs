@@ -49,7 +49,7 @@ impl SimulatedNode {
         rate: Option<Rate>,
     ) -> Self {
         if let Some(actors) = &actors {
-            actors.begin_simulation();
+            actors.begin_simulated_time();
         }
         let timeline = rate.map(|rate| Timeline::new(0, rate));
         let pause_ns = runner
