@@ -14,7 +14,7 @@ mod paths;
 mod rivals;
 
 use horus_benchmarks::report::rows::Report;
-use horus_benchmarks::run::bounce::PAUSES_MAX;
+use horus_benchmarks::run::bounce::PAUSES_AFTER_POLL_MAX;
 
 use common::{ROUNDS, SAMPLES, assert_row_is_sound, run, run_paths, run_to_json};
 
@@ -110,10 +110,10 @@ fn raw_baselines_report_every_row_verified_and_in_order() {
     let table = String::from_utf8(output.stdout).unwrap();
     for row in &report.rows {
         assert_row_is_sound(row);
-        assert_eq!(row.lost(), 0, "{}", row.id);
+        assert_eq!(row.lost_messages(), 0, "{}", row.id);
         assert!(table.contains(&row.id), "no {} in\n{table}", row.id);
         assert!(
-            !report.basis(&row.id).is_empty(),
+            !report.measurement_method(&row.id).is_empty(),
             "{} does not say how",
             row.id
         );
@@ -124,8 +124,8 @@ fn raw_baselines_report_every_row_verified_and_in_order() {
         .filter(|row| row.id.starts_with("floor/cross_"))
     {
         // A round tries each number of pauses with its share of the samples; the best one counts.
-        let share = SAMPLES.div_ceil(u64::from(PAUSES_MAX) + 1);
-        assert_eq!(row.sent(), ROUNDS * share, "{}", row.id);
+        let share = SAMPLES.div_ceil(u64::from(PAUSES_AFTER_POLL_MAX) + 1);
+        assert_eq!(row.sent_messages(), ROUNDS * share, "{}", row.id);
     }
     assert!(json["machine"]["timer_overhead_ns"].as_f64().unwrap() > 0.0);
     assert_eq!(json["settings"]["rounds"], ROUNDS);
@@ -250,12 +250,15 @@ fn wakeups_are_of_every_way_and_compared_with_the_futex() {
     for id in WAKEUPS.iter().chain(&AWAKE) {
         let row = report.row(id).unwrap_or_else(|| panic!("no {id}"));
         assert_row_is_sound(row);
-        assert_eq!(row.lost(), 0, "{id}");
-        assert!(!report.basis(id).is_empty(), "{id} does not say how");
+        assert_eq!(row.lost_messages(), 0, "{id}");
+        assert!(
+            !report.measurement_method(id).is_empty(),
+            "{id} does not say how"
+        );
     }
     for id in WAKEUPS {
         let row = report.row(id).unwrap();
-        assert_eq!(row.sent(), ROUNDS * SAMPLES, "{id}");
+        assert_eq!(row.sent_messages(), ROUNDS * SAMPLES, "{id}");
         assert!(
             row.send_ns
                 .is_some_and(|send| 0.0 < send.p50 && send.p50 <= send.p99),
@@ -290,14 +293,18 @@ fn determinism_is_of_all_samples_and_of_every_run() {
     for (row, raw) in report.rows.iter().zip(json["rows"].as_array().unwrap()) {
         let id = &row.id;
         assert_row_is_sound(row);
-        assert_eq!((row.sent(), row.lost()), (ROUNDS * SAMPLES, 0), "{id}");
+        assert_eq!(
+            (row.sent_messages(), row.lost_messages()),
+            (ROUNDS * SAMPLES, 0),
+            "{id}"
+        );
         for field in ["sd_ns", "run_cv", "run_cv_median"] {
             assert!(raw[field].as_f64().unwrap() >= 0.0, "{id}: {field}");
         }
         let misses = raw["deadline_misses"].as_u64().unwrap();
         assert_eq!(
             raw["deadline_miss_share"],
-            misses as f64 / row.sent() as f64,
+            misses as f64 / row.sent_messages() as f64,
             "{id}"
         );
         // Percentiles are within 0.05 %, and so is what lies beside the deadline.
@@ -326,36 +333,43 @@ fn schedulers_are_measured_with_every_number_of_nodes_and_at_every_rate() {
     let row = |id: &str| {
         let row = report.row(id).unwrap_or_else(|| panic!("no {id}"));
         assert_row_is_sound(row);
-        assert!(!report.basis(id).is_empty(), "{id} does not say how");
+        assert!(
+            !report.measurement_method(id).is_empty(),
+            "{id} does not say how"
+        );
         row
     };
     for id in TICKS {
         let row = row(id);
         let ns_per_node = row
-            .figures
+            .additional
             .ns_per_node
             .unwrap_or_else(|| panic!("{id} has no figure"));
-        assert!(ns_per_node > 0.0 && row.lost() == 0, "{id}");
+        assert!(ns_per_node > 0.0 && row.lost_messages() == 0, "{id}");
     }
     for id in LATENESS {
         let row = row(id);
         // What is passed over at the end is one of them, too.
-        assert!(row.sent() >= SAMPLES, "{id}");
-        assert!(row.figures.cpu_percent.unwrap() > 0.0, "{id}");
-        assert!(row.figures.drift_ticks.unwrap().is_finite(), "{id}");
+        assert!(row.sent_messages() >= SAMPLES, "{id}");
+        assert!(row.additional.cpu_percent.unwrap() > 0.0, "{id}");
+        assert!(row.additional.drift_ticks.unwrap().is_finite(), "{id}");
         assert!(
             json["settings"]["refused"][id].is_array(),
             "{id} does not say what was refused"
         );
     }
-    let stalled = row("floor/stalls").figures.stalled_percent.unwrap();
+    let stalled = row("floor/stalls").additional.stalled_percent.unwrap();
     assert!((0.0..=100.0).contains(&stalled), "{stalled}");
     let swap = row("swap/blitz");
-    assert!(swap.lost() == 0 && swap.sent() > 0 && swap.figures.swaps_per_s.unwrap() > 0.0);
+    assert!(
+        swap.lost_messages() == 0
+            && swap.sent_messages() > 0
+            && swap.additional.swaps_per_s.unwrap() > 0.0
+    );
     assert!(swap.msgs_per_s.unwrap() > 0.0);
     let wake = row("event/wake/16B");
     assert_eq!(
-        (wake.sent(), row("wakeup/futex").sent()),
+        (wake.sent_messages(), row("wakeup/futex").sent_messages()),
         (ROUNDS * SAMPLES, ROUNDS * SAMPLES)
     );
     let table = String::from_utf8(output.stdout).unwrap();

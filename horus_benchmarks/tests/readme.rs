@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use horus_benchmarks::report::readme::{self, Records, update_tables};
+use horus_benchmarks::report::readme::{self, ReadmeRecords, update_tables};
 use serde_json::{Value, json};
 
 #[test]
@@ -30,7 +30,7 @@ fn the_documents_show_what_their_records_say() {
             .split_once("[record](")
             .expect("the table names its record");
         let (link, _) = link.split_once(')').unwrap();
-        let records = Records::read(&path.parent().unwrap().join(link)).unwrap();
+        let records = ReadmeRecords::read(&path.parent().unwrap().join(link)).unwrap();
         let is_current = |text: &str| update_tables(text, &records, link).unwrap() == text;
         assert!(is_current(&text), "{document}: run `make readme`");
         let typed = text.replacen(row, &format!("{row}1"), 1);
@@ -178,18 +178,18 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
     fs::write(other.join("cross_process_benchmark.json"), text).unwrap();
 
     let shown = directory.path().join("2026-01-02-a");
-    assert_eq!(readme::newest_record(&shown).unwrap(), shown);
+    assert_eq!(readme::find_newest_record(&shown).unwrap(), shown);
     assert_eq!(
-        readme::newest_record(directory.path()).unwrap(),
+        readme::find_newest_record(directory.path()).unwrap(),
         directory.path().join("2026-01-01-d")
     );
     fs::remove_dir_all(directory.path().join("2026-01-01-d")).unwrap();
-    assert_eq!(readme::newest_record(directory.path()).unwrap(), shown);
+    assert_eq!(readme::find_newest_record(directory.path()).unwrap(), shown);
     record(&directory.path().join("2026-01-01-d"), "another", 9, 900.0);
 
     let document = "<!-- latency:begin --><!-- latency:end -->\n\
                     <!-- goals:begin -->typed<!-- goals:end -->";
-    let records = Records::read(&shown).unwrap();
+    let records = ReadmeRecords::read(&shown).unwrap();
     let made = update_tables(document, &records, "r").unwrap();
     for wanted in [
         "commit `c3` ([record](r))",
@@ -213,7 +213,7 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
             && !made.contains("typed")
             && !made.contains("| `all_paths_latency` | `a` |")
     );
-    let alone = Records::read(&directory.path().join("2026-01-03-e")).unwrap_err();
+    let alone = ReadmeRecords::read(&directory.path().join("2026-01-03-e")).unwrap_err();
     assert!(
         alone
             .to_string()

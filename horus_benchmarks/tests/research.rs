@@ -92,7 +92,12 @@ fn every_program_runs_and_leaves_a_record_that_is_on_the_page() {
         for row in &program.rows {
             assert!(page.contains(&row.id), "{}", row.id);
             assert!(csv.contains(&format!("{name},{},", row.id)), "{}", row.id);
-            assert_eq!(row.sent(), row.received() + row.lost(), "{}", row.id);
+            assert_eq!(
+                row.sent_messages(),
+                row.received_messages() + row.lost_messages(),
+                "{}",
+                row.id
+            );
         }
     }
 }

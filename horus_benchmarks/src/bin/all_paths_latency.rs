@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::Program;
-use horus_benchmarks::scenario::survey::{self, Paths};
+use horus_benchmarks::scenario::survey::{self, MeasuredPaths};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Measures the latency, the cost of a send and the throughput of every \
@@ -44,11 +44,11 @@ const STREAM_CARRIERS: [Carrier; 6] = [
 
 fn main() -> ExitCode {
     let with_streams = |channels: [Carrier; 2]| [&channels[..], &STREAM_CARRIERS].concat();
-    let paths = |placement, one_way, streams| Paths {
+    let paths = |placement, one_way, streams| MeasuredPaths {
         placement,
         one_way,
         streams,
-        sizes: &MessageSize::ALL,
+        sizes: &MessageSize::USUAL_SIZES,
     };
     let one_thread_streams = with_streams([Carrier::DIRECT, Carrier::SPSC]);
     let thread_one_way = [&CHANNELS[..], &ONE_WAY_CARRIERS].concat();
@@ -59,5 +59,6 @@ fn main() -> ExitCode {
         paths(threads, &thread_one_way, &thread_streams),
         paths(processes, &ONE_WAY_CARRIERS, &STREAM_CARRIERS),
     ];
-    Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES).main(|session| survey::measure(session, &all))
+    Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES)
+        .main(|session| survey::measure_paths(session, &all))
 }

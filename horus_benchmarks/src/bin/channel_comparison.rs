@@ -11,7 +11,7 @@ use horus_benchmarks::scenario::ends::TwoEnds;
 use horus_benchmarks::scenario::entry::{Outcome, Program};
 use horus_benchmarks::scenario::survey;
 use horus_benchmarks::transport::carrier::{
-    CAPACITY, Carrier, ChannelProvider, ChannelShape, MessageSize, Transport,
+    CARRIER_CAPACITY, Carrier, ChannelProvider, ChannelShape, MessageSize, Transport,
 };
 
 const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossbeam-channel, std, \
@@ -41,12 +41,14 @@ fn main() -> ExitCode {
 
 fn run(session: &mut BenchmarkSession) -> Outcome {
     let parts = session.args.quick_or_full(STREAMS_PER_ROUND);
-    session.report.set("capacity", CAPACITY);
+    session.report.set_setting("capacity", CARRIER_CAPACITY);
     let stream_ms = STREAM_TIME.as_millis() as u64;
-    session.report.set("stream_ms", stream_ms);
-    session.report.set("streams_per_round", parts);
-    let providers = ChannelProvider::ONE_THREAD;
-    session.add_steps(SIZES.len() * (providers.len() + 2 * ChannelShape::COMPARED.len()));
+    session.report.set_setting("stream_ms", stream_ms);
+    session.report.set_setting("streams_per_round", parts);
+    let providers = ChannelProvider::ONE_THREAD_PROVIDERS;
+    session.add_progress_steps(
+        SIZES.len() * (providers.len() + 2 * ChannelShape::COMPARED_SHAPES.len()),
+    );
     for size in SIZES {
         for provider in providers {
             let carrier = Carrier::Channel(provider, ChannelShape::OneToOne);
@@ -54,10 +56,10 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
         }
     }
     let mut ends = TwoEnds::start(session, Placement::CrossThread)?;
-    for shape in ChannelShape::COMPARED {
+    for shape in ChannelShape::COMPARED_SHAPES {
         for size in SIZES {
             let group = CandidateGroup {
-                candidates: shape.carriers(),
+                candidates: shape.compared_carriers(),
                 place: shape.id(),
                 size,
                 versus: None,

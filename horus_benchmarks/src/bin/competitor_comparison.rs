@@ -33,12 +33,12 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
     let default = session.args.quick_or_full(STREAM_DURATION);
     let duration = session.args.duration.unwrap_or(default);
     let name = "duration_s_per_transport_and_size";
-    session.report.set(name, duration.as_secs_f64());
-    session.add_steps(2 * MESSAGE_SIZES.len());
+    session.report.set_setting(name, duration.as_secs_f64());
+    session.add_progress_steps(2 * MESSAGE_SIZES.len());
     let mut ends = TwoEnds::start(session, Placement::CrossProcess)?;
     for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
         let mut candidates = Vec::new();
-        for carrier in Carrier::BETWEEN_PROCESSES {
+        for carrier in Carrier::CARRIERS_BETWEEN_PROCESSES {
             let Some(reason) = carrier.unsupported_reason(size.bytes()) else {
                 candidates.push(carrier);
                 continue;

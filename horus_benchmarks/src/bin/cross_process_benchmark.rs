@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::Program;
-use horus_benchmarks::scenario::survey::{self, Paths};
+use horus_benchmarks::scenario::survey::{self, MeasuredPaths};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Measures the latency, the cost of a send and the throughput between two \
@@ -22,12 +22,12 @@ const RINGS: [Carrier; 4] = [
 ];
 
 fn main() -> ExitCode {
-    let paths = Paths {
+    let paths = MeasuredPaths {
         placement: Some(Placement::CrossProcess),
         one_way: &RINGS,
         streams: &RINGS[..3],
         sizes: &[8, 16, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes),
     };
     Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES)
-        .main(|session| survey::measure(session, &[paths]))
+        .main(|session| survey::measure_paths(session, &[paths]))
 }

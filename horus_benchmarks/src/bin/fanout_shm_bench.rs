@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::Program;
-use horus_benchmarks::scenario::survey::{self, Paths};
+use horus_benchmarks::scenario::survey::{self, MeasuredPaths};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Two pinned processes that each publish and subscribe on one ring, or on one \
@@ -15,12 +15,12 @@ publish as fast as they can.";
 const CARRIERS: [Carrier; 2] = [Carrier::FanoutShmDuplex, Carrier::TopicDuplex];
 
 fn main() -> ExitCode {
-    let paths = Paths {
+    let paths = MeasuredPaths {
         placement: Some(Placement::CrossProcess),
         one_way: &CARRIERS,
         streams: &CARRIERS,
-        sizes: &MessageSize::ALL,
+        sizes: &MessageSize::USUAL_SIZES,
     };
     Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES)
-        .main(|session| survey::measure(session, &[paths]))
+        .main(|session| survey::measure_paths(session, &[paths]))
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use horus_benchmarks::run::args::QuickOrFull;
 use horus_benchmarks::run::floor::Placement::{self, CrossProcess, CrossThread};
-use horus_benchmarks::run::session::{BenchmarkSession, Skipped};
+use horus_benchmarks::run::session::{BenchmarkSession, BenchmarkSkipped};
 use horus_benchmarks::scenario::comparison::{self, CandidateGroup};
 use horus_benchmarks::scenario::ends::TwoEnds;
 use horus_benchmarks::scenario::entry::{Outcome, Program};
 use horus_benchmarks::scenario::wakeup;
-use horus_benchmarks::transport::carrier::{Carrier, Mechanism, MessageSize, Transport};
+use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport, WakeupMechanism};
 
 const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread, between two \
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
@@ -27,23 +27,24 @@ const STREAM_TIME: Duration = Duration::from_millis(50);
 /// times fewer messages than the others, because each wake-up takes long.
 const WAKEUP_SAMPLES_DIVISOR: u64 = 40;
 
-const SAME_THREAD_ROW: &str = "vs_iceoryx2/same_thread/16B";
-const WAKEUP_ROW: &str = "vs_iceoryx2/wakeup";
+const SAME_THREAD_ROW_ID: &str = "vs_iceoryx2/same_thread/16B";
+const WAKEUP_ROW_ID: &str = "vs_iceoryx2/wakeup";
 
 /// Carriers within one process. The `local` service of iceoryx2 needs no files.
 const IN_PROCESS_CARRIERS: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
 const ONE_TO_ONE_CARRIERS: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2];
 /// Carriers that lend the sender memory for each message, so that it is not copied.
 const LOAN_CARRIERS: [Carrier; 2] = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
-const BOTH_WAYS_CARRIERS: [Carrier; 2] = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
+const BIDIRECTIONAL_CARRIERS: [Carrier; 2] = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM_CARRIERS: [Carrier; 2] = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 /// The same with a setting of ours that is not the default.
-const SOLE_STREAM_CARRIERS: [Carrier; 2] = [Carrier::TopicReliableSole, Carrier::Iceoryx2Stream];
+const SINGLE_SUBSCRIBER_STREAM_CARRIERS: [Carrier; 2] =
+    [Carrier::TopicReliableSole, Carrier::Iceoryx2Stream];
 
 /// The rows between two ends. For each group: the placement of the ends, the name in the ids of the
 /// rows, our carrier and that of iceoryx2, and the message sizes in bytes. All rows are latencies
 /// except those whose name begins with [`THROUGHPUT`].
-const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 6] = [
+const MEASURED_ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 6] = [
     (CrossThread, "cross_thread", IN_PROCESS_CARRIERS, &[16]),
     (
         CrossProcess,
@@ -52,13 +53,18 @@ const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 6] = [
         &[16, 1480],
     ),
     (CrossProcess, "loan", LOAN_CARRIERS, &[1480, 65_536]),
-    (CrossProcess, "mpmc_2p2s", BOTH_WAYS_CARRIERS, &[16]),
+    (CrossProcess, "mpmc_2p2s", BIDIRECTIONAL_CARRIERS, &[16]),
     (CrossProcess, THROUGHPUT, STREAM_CARRIERS, &[8]),
-    (CrossProcess, THROUGHPUT_SOLE, SOLE_STREAM_CARRIERS, &[8]),
+    (
+        CrossProcess,
+        THROUGHPUT_SINGLE_SUBSCRIBER,
+        SINGLE_SUBSCRIBER_STREAM_CARRIERS,
+        &[8],
+    ),
 ];
 
 const THROUGHPUT: &str = "throughput";
-const THROUGHPUT_SOLE: &str = "throughput_sole";
+const THROUGHPUT_SINGLE_SUBSCRIBER: &str = "throughput_sole";
 
 fn main() -> ExitCode {
     Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(run)
@@ -68,22 +74,25 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
     if !cfg!(feature = "iceoryx2") {
         let reason = "built without iceoryx2; use: cargo run --release -p horus_benchmarks \
                       --bin iceoryx2_comparison --features iceoryx2";
-        return Err(Skipped(reason).into());
+        return Err(BenchmarkSkipped(reason).into());
     }
-    let rows = ROWS.iter().map(|(.., sizes)| sizes.len()).sum::<usize>();
-    session.add_steps(2 + rows);
-    if session.begin_row(SAME_THREAD_ROW) {
+    let rows = MEASURED_ROWS
+        .iter()
+        .map(|(.., sizes)| sizes.len())
+        .sum::<usize>();
+    session.add_progress_steps(2 + rows);
+    if session.begin_row_if_selected(SAME_THREAD_ROW_ID) {
         let size = MessageSize::Bytes(16);
         let all = IN_PROCESS_CARRIERS.map(|carrier| Transport { carrier, size });
-        comparison::compare_in_same_thread(session, SAME_THREAD_ROW, all)?;
+        comparison::compare_in_same_thread(session, SAME_THREAD_ROW_ID, all)?;
     }
     for placement in [CrossThread, CrossProcess] {
         let mut ends = TwoEnds::start(session, placement)?;
-        for (_, name, candidates, sizes) in ROWS.iter().filter(|row| row.0 == placement) {
+        for (_, name, candidates, sizes) in MEASURED_ROWS.iter().filter(|row| row.0 == placement) {
             for size in sizes.iter().copied().map(MessageSize::Bytes) {
                 // WHY another place: a row of iceoryx2 is in both groups, and ids are unique.
                 let place = match *name {
-                    THROUGHPUT_SOLE => "cross_process_sole",
+                    THROUGHPUT_SINGLE_SUBSCRIBER => "cross_process_sole",
                     _ => ends.place,
                 };
                 let group = CandidateGroup {
@@ -99,12 +108,12 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
             }
         }
     }
-    if session.begin_row(WAKEUP_ROW) {
+    if session.begin_row_if_selected(WAKEUP_ROW_ID) {
         session.effort.samples = session.effort.samples.div_ceil(WAKEUP_SAMPLES_DIVISOR);
         session.effort.warm_up = session.effort.samples.div_ceil(10);
-        wakeup::check_counters(session)?;
-        let mechanisms = [Mechanism::Topic, Mechanism::Iceoryx2];
-        wakeup::compare_two(session, WAKEUP_ROW, mechanisms)?;
+        wakeup::check_cpu_counters(session)?;
+        let mechanisms = [WakeupMechanism::Topic, WakeupMechanism::Iceoryx2];
+        wakeup::compare_two_mechanisms(session, WAKEUP_ROW_ID, mechanisms)?;
     }
     Ok(())
 }

@@ -5,14 +5,14 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use horus_benchmarks::measure::lines::SharedCacheLines;
-use horus_benchmarks::measure::micro::{self, MicroPlan, MicroResult};
+use horus_benchmarks::measure::micro::{self, BatchPlan, BatchResult};
 use horus_benchmarks::measure::rounds::alternating_order;
-use horus_benchmarks::measure::stats::ratio_of_medians;
-use horus_benchmarks::measure::workload::Round;
+use horus_benchmarks::measure::stats::median_ratio;
+use horus_benchmarks::measure::workload::RoundResult;
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::QuickOrFull;
-use horus_benchmarks::run::bounce::PAUSES_MAX;
-use horus_benchmarks::run::floor::{Floor, FloorLines, Placement};
+use horus_benchmarks::run::bounce::PAUSES_AFTER_POLL_MAX;
+use horus_benchmarks::run::floor::{Floor, FloorLineCount, Placement};
 use horus_benchmarks::run::session::BenchmarkSession;
 use horus_benchmarks::scenario::entry::{Outcome, Program};
 
@@ -39,35 +39,36 @@ fn measure_ping_pong(session: &mut BenchmarkSession, placement: Placement) -> Ou
         return Ok(());
     }
     let effort = session.effort;
-    session.add_steps(2 * effort.rounds as usize);
+    session.add_progress_steps(2 * effort.rounds as usize);
     session.progress.set_message(format!("floor/{place}"));
     let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock, effort)?;
-    let mut all: [Vec<Round>; 2] = Default::default();
+    let mut all: [Vec<RoundResult>; 2] = Default::default();
     for number in 0..effort.rounds {
         for index in alternating_order(number, all.len()) {
             session.progress.inc(1);
-            let lines = [FloorLines::Two, FloorLines::One][index];
-            all[index].push(floor.round(lines, effort.warm_up, effort.samples)?);
+            let lines = [FloorLineCount::Two, FloorLineCount::One][index];
+            all[index].push(floor.measure_round(lines, effort.warm_up, effort.samples)?);
         }
     }
-    let offset = floor.check_offset(&session.clock)?;
-    session.report.set(&format!("spin/{place}"), &spin);
-    session.record_offset(place, &offset);
+    let offset = floor.check_counter_offset(&session.clock)?;
+    session.report.set_setting(&format!("spin/{place}"), &spin);
+    session.record_counter_offset(place, &offset);
     let [two, one] = all;
     let clock = &session.clock;
-    let p50_ns = |rounds: &[Round]| -> Vec<f64> {
+    let p50_ns = |rounds: &[RoundResult]| -> Vec<f64> {
         let rounds = rounds.iter();
         rounds.map(|round| round.p50_ns(clock)).collect()
     };
-    let ratio = ratio_of_medians(&p50_ns(&two), &p50_ns(&one));
+    let ratio = median_ratio(&p50_ns(&two), &p50_ns(&one));
     let rows = [(one, ratio, spin.one_line), (two, None, spin.two_lines)];
     for (id, (rounds, ratio, spin)) in ids.iter().zip(rows) {
         if session.args.wants_row(id) {
-            let round = Round::merge_all(&rounds).ok_or("no rounds")?;
+            let round = RoundResult::merge_all(&rounds).ok_or("no rounds")?;
             let row = Row::from_rounds(id, &round, &session.clock).with_floor_ratio(ratio);
             let first = spin.pauses;
-            let basis = format!("RTT/2, best of 0 to {PAUSES_MAX} pauses ({first} at first)");
-            session.push(row, basis);
+            let method =
+                format!("RTT/2, best of 0 to {PAUSES_AFTER_POLL_MAX} pauses ({first} at first)");
+            session.add_row(row, method);
         }
     }
     Ok(())
@@ -78,13 +79,13 @@ fn measure_ping_pong(session: &mut BenchmarkSession, placement: Placement) -> Ou
 /// once.
 fn measure_same_thread(session: &mut BenchmarkSession) -> Outcome {
     let path = session.private.directory().join("mapping");
-    let written = SharedCacheLines::map_new(File::create_new(path)?)?;
+    let written = SharedCacheLines::map_new_file(File::create_new(path)?)?;
     let read = written.map_again()?;
 
     let batches = u64::from(session.effort.rounds) * session.effort.samples / 10;
     let batches = batches.max(session.effort.samples);
-    let plan = &MicroPlan::new(session.clock.source(), batches);
-    let rows: [(&str, &dyn Fn() -> MicroResult); 6] = [
+    let plan = &BatchPlan::new(session.clock.source(), batches);
+    let rows: [(&str, &dyn Fn() -> BatchResult); 6] = [
         ("store_load/8B", &|| micro::measure_store_load(plan)),
         ("memcpy/8B", &|| micro::measure_memcpy::<8>(plan, 1024)),
         ("memcpy/1KB", &|| micro::measure_memcpy::<1024>(plan, 64)),
@@ -94,20 +95,20 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Outcome {
             micro::measure_mmap_write_read(plan, &written, &read)
         }),
     ];
-    session.add_steps(rows.len());
+    session.add_progress_steps(rows.len());
     for (name, measure) in rows {
         let id = format!("floor/same_thread/{name}");
-        if session.begin_row(&id) {
+        if session.begin_row_if_selected(&id) {
             let micro = measure();
-            let row = Row::from_micro(&id, &micro, &session.clock);
-            session.push(row, format!("batches of {}", micro.batch));
+            let row = Row::from_batches(&id, &micro, &session.clock);
+            session.add_row(row, format!("batches of {}", micro.operations_per_batch));
         }
     }
     let id = "floor/same_thread/timer/overhead";
     if session.args.wants_row(id) {
         let clock = &session.clock;
         let row = Row::from_samples(id, clock.reading_overhead(), clock.ns_per_tick());
-        session.push(row, "start to stop");
+        session.add_row(row, "start to stop");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use horus_benchmarks::report::readme::{self, Records};
+use horus_benchmarks::report::readme::{self, ReadmeRecords};
 
 /// The documents whose tables are updated, as paths from the root of the repository.
 const DOCUMENTS: [&str; 3] = ["README.md", "docs/performance.md", "docs/actors.md"];
@@ -32,8 +32,8 @@ fn main() -> ExitCode {
 }
 
 fn update_documents(record: &str, documents: &[String]) -> Result<(), Box<dyn Error>> {
-    let record = readme::newest_record(Path::new(record))?;
-    let records = Records::read(&record)?;
+    let record = readme::find_newest_record(Path::new(record))?;
+    let records = ReadmeRecords::read(&record)?;
     for document in documents {
         let text = std::fs::read_to_string(document)?;
         // As many steps up as the document is below the root.

@@ -8,9 +8,9 @@ use crate::measure::payload::CorruptMessage;
 /// that only sends.
 pub trait Endpoint<P> {
     /// True if the transport may drop any message and does not count it, so that
-    /// [`lost`](Self::lost) is not exact. The sender of a stream then repeats the last message
-    /// until the receiver has confirmed it.
-    const MAY_DROP: bool = false;
+    /// [`lost_messages`](Self::lost_messages) is not exact. The sender of a stream then repeats the
+    /// last message until the receiver has confirmed it.
+    const MAY_DROP_MESSAGES: bool = false;
 
     /// Tries to send a message, and returns true on success. If there is no space for the message
     /// yet, executes a `pause` instruction and returns false.
@@ -41,19 +41,19 @@ pub trait Endpoint<P> {
     /// Verifies the additional copies of the message `seq`, which an endpoint stores that receives
     /// each message more than once. It is called outside the measured times.
     #[inline(always)]
-    fn verify_copies(&mut self, _seq: u64) -> Result<(), CorruptMessage> {
+    fn verify_extra_copies(&mut self, _seq: u64) -> Result<(), CorruptMessage> {
         Ok(())
     }
 
     /// Returns the number of messages lost since the endpoint joined.
-    fn lost(&self) -> u64 {
+    fn lost_messages(&self) -> u64 {
         0
     }
 }
 
 /// One side of a two-way connection. The first endpoint of the pair sends, the second one receives.
 impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
-    const MAY_DROP: bool = T::MAY_DROP;
+    const MAY_DROP_MESSAGES: bool = T::MAY_DROP_MESSAGES;
 
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
@@ -71,21 +71,21 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 
     #[inline(always)]
-    fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
-        self.1.verify_copies(seq)
+    fn verify_extra_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
+        self.1.verify_extra_copies(seq)
     }
 
-    fn lost(&self) -> u64 {
-        self.1.lost()
+    fn lost_messages(&self) -> u64 {
+        self.1.lost_messages()
     }
 }
 
 /// An [`Endpoint`] that consists of two closures. The first one tries to send a message, and
 /// returns false if there is no space yet. The second one returns the next message, if any.
 #[derive(Debug)]
-pub struct Closures<S, R>(pub S, pub R);
+pub struct ClosureEndpoint<S, R>(pub S, pub R);
 
-impl<P, S: FnMut(&P) -> bool, R: FnMut() -> Option<P>> Endpoint<P> for Closures<S, R> {
+impl<P, S: FnMut(&P) -> bool, R: FnMut() -> Option<P>> Endpoint<P> for ClosureEndpoint<S, R> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         (self.0)(message)

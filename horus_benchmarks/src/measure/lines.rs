@@ -19,11 +19,11 @@ const LINE_COUNT: usize = 2;
 #[repr(C, align(128))]
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the name says it")]
-pub struct Line {
+pub struct SharedCacheLine {
     pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
 }
 
-const _: () = assert!(size_of::<Line>() == LINE_BYTES);
+const _: () = assert!(size_of::<SharedCacheLine>() == LINE_BYTES);
 
 /// Two lines of shared memory, and perhaps other bytes after them, in a file that is mapped.
 #[derive(Debug)]
@@ -37,17 +37,20 @@ impl SharedCacheLines {
     /// the last process has closed it.
     pub fn create() -> io::Result<SharedCacheLines> {
         let file = memfd_create("horus-bench", MemfdFlags::CLOEXEC)?;
-        SharedCacheLines::map_new(file.into())
+        SharedCacheLines::map_new_file(file.into())
     }
 
     /// Sets the size of `file`, which must be new and empty, and maps it.
-    pub fn map_new(file: File) -> io::Result<SharedCacheLines> {
-        SharedCacheLines::map_with_bytes(file, 0)
+    pub fn map_new_file(file: File) -> io::Result<SharedCacheLines> {
+        SharedCacheLines::map_with_extra_bytes(file, 0)
     }
 
-    /// Sets the size of `file` to that of the lines and of `more_bytes` after them, and maps it.
-    pub(crate) fn map_with_bytes(file: File, more_bytes: usize) -> io::Result<SharedCacheLines> {
-        file.set_len((LINE_COUNT * LINE_BYTES + more_bytes) as u64)?;
+    /// Sets the size of `file` to that of the lines and of `extra_bytes` after them, and maps it.
+    pub(crate) fn map_with_extra_bytes(
+        file: File,
+        extra_bytes: usize,
+    ) -> io::Result<SharedCacheLines> {
+        file.set_len((LINE_COUNT * LINE_BYTES + extra_bytes) as u64)?;
         SharedCacheLines::map(file)
     }
 
@@ -72,9 +75,13 @@ impl SharedCacheLines {
     ///
     /// If `index` is neither 0 nor 1.
     #[inline(always)]
-    pub fn line(&self, index: usize) -> &Line {
+    pub fn line(&self, index: usize) -> &SharedCacheLine {
         assert!(index < LINE_COUNT, "line {index} of {LINE_COUNT}");
-        let line = self.map.as_mut_ptr().cast::<Line>().wrapping_add(index);
+        let line = self
+            .map
+            .as_mut_ptr()
+            .cast::<SharedCacheLine>()
+            .wrapping_add(index);
         // SAFETY: `line` is inside the mapping, which is page-aligned and lives as long as `self`;
         // every process reaches these bytes through atomics only, and any bytes are valid ones.
         unsafe { &*line }
@@ -82,13 +89,13 @@ impl SharedCacheLines {
 
     /// Returns the address of the bytes after the lines.
     #[inline(always)]
-    pub(crate) fn more_bytes(&self) -> *mut u8 {
+    pub(crate) fn extra_bytes_pointer(&self) -> *mut u8 {
         self.map.as_mut_ptr().wrapping_add(LINE_COUNT * LINE_BYTES)
     }
 
     /// Returns a path at which other processes of this user can open the file of the lines, as long
     /// as this process has it open.
-    pub fn path_for_processes(&self) -> PathBuf {
+    pub fn path_for_other_processes(&self) -> PathBuf {
         let descriptor = self.file.as_raw_fd();
         format!("/proc/{}/fd/{descriptor}", std::process::id()).into()
     }

@@ -2,7 +2,7 @@
 //! and `recv`, without any other core.
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::micro::{self, MicroPlan, MicroResult};
+use crate::measure::micro::{self, BatchPlan, BatchResult};
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
@@ -18,9 +18,9 @@ const BATCH_OPERATIONS_MAX: usize = 256;
 /// Number of messages that a stream sends before it receives them. Every ring has more slots.
 pub const BURST_MESSAGES: u64 = 64;
 
-/// Returns the number of operations in a batch, for messages of `bytes` bytes.
-pub fn batch_operations(bytes: usize) -> u64 {
-    (1 << (BATCH_BYTES_MAX / bytes)
+/// Returns the number of operations in a batch, for messages of `message_bytes` bytes.
+pub fn operations_per_batch(message_bytes: usize) -> u64 {
+    (1 << (BATCH_BYTES_MAX / message_bytes)
         .clamp(1, BATCH_OPERATIONS_MAX)
         .ilog2()) as u64
 }
@@ -29,10 +29,10 @@ pub fn batch_operations(bytes: usize) -> u64 {
 /// composed before a batch and verified after it. They are numbered from `first_seq` on.
 pub fn send_and_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
-    plan: &MicroPlan,
+    plan: &BatchPlan,
     first_seq: u64,
-) -> Result<MicroResult, WorkloadError> {
-    let batch = batch_operations(P::BYTES);
+) -> Result<BatchResult, WorkloadError> {
+    let batch = operations_per_batch(P::BYTES);
     let mut outcome = Ok(());
     let mut sent: Vec<P> = (0..batch).map(|_| P::compose(0)).collect();
     let mut received = sent.clone();
@@ -41,9 +41,9 @@ pub fn send_and_receive<P: Payload>(
         for (seq, message) in (batch_seq..).zip(&mut sent) {
             *message = P::compose(seq);
         }
-        let start = plan.source.start();
-        let arrived = pass_batch(end, &sent, &mut received);
-        let ticks = plan.source.stop().since(start);
+        let start = plan.source.read_at_start();
+        let arrived = send_and_receive_batch(end, &sent, &mut received);
+        let ticks = plan.source.read_at_end().since(start);
         let verified = verify_messages(&received, batch_seq).and(match arrived {
             all if all == batch => Ok(()),
             _ => Err(CorruptMessage::new(batch_seq, 0)),
@@ -62,7 +62,11 @@ pub fn send_and_receive<P: Payload>(
 ///
 /// WHY not inlined: the surrounding code would occupy registers that this loop needs.
 #[inline(never)]
-fn pass_batch<P: Payload>(end: &mut impl Endpoint<P>, sent: &[P], received: &mut [P]) -> u64 {
+fn send_and_receive_batch<P: Payload>(
+    end: &mut impl Endpoint<P>,
+    sent: &[P],
+    received: &mut [P],
+) -> u64 {
     let mut arrived = 0;
     for (message, into) in sent.iter().zip(received) {
         let done = end.send(message) && end.recv(into);
@@ -87,7 +91,7 @@ pub fn stream_in_bursts<P: Payload>(
     let watch = OtherEndWatch::new(false, || false);
     let mut ledger = StreamLedger::new(plan);
     let mut message = P::compose(0);
-    let start = source.start();
+    let start = source.read_at_start();
     let mut seq = plan.first_seq;
     while !ledger.is_complete() {
         let burst = BURST_MESSAGES.min(plan.last_seq() + 1 - seq);
@@ -100,5 +104,5 @@ pub fn stream_in_bursts<P: Payload>(
         }
         seq += burst;
     }
-    Ok(ledger.result(source.stop().since(start)))
+    Ok(ledger.result(source.read_at_end().since(start)))
 }

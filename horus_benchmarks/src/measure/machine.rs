@@ -11,7 +11,7 @@ use crate::measure::pin::{self, CpuPair, PinError};
 use crate::measure::tsc::{TickSource, TscClock, tsc_is_invariant};
 
 /// Maximum load average without a warning.
-const LOAD_MAX: f64 = 0.5;
+const LOAD_AVERAGE_MAX: f64 = 0.5;
 
 /// Maximum percentage of CPU time taken by the hypervisor without a warning.
 const STEAL_PERCENT_MAX: f64 = 1.0;
@@ -79,12 +79,12 @@ impl Machine {
             cores: pin::read_cpu_list("/sys/devices/system/cpu/online").len(),
             allowed_cpus: pin::allowed_cpus()?,
             pinned: cpus,
-            governor: read_word(&format!(
+            governor: read_trimmed_file(&format!(
                 "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor",
                 cpus.near
             )),
             isolated_cpus: pin::read_cpu_list("/sys/devices/system/cpu/isolated"),
-            kernel: read_word("/proc/sys/kernel/osrelease").unwrap_or(UNKNOWN.to_owned()),
+            kernel: read_trimmed_file("/proc/sys/kernel/osrelease").unwrap_or(UNKNOWN.to_owned()),
             hypervisor: read_hypervisor(&cpuinfo),
             rustc: env!("HORUS_BENCH_RUSTC").to_owned(),
             rustflags: env!("HORUS_BENCH_RUSTFLAGS").to_owned(),
@@ -97,10 +97,10 @@ impl Machine {
             .to_owned(),
             timer: clock.source(),
             timer_hz: clock.ticks_per_s().round(),
-            timer_overhead_ns: clock.overhead_p50_ns(),
+            timer_overhead_ns: clock.reading_overhead_p50_ns(),
             timer_resolution_ns: clock.to_ns(clock.resolution_ticks()),
             invariant_tsc: tsc_is_invariant(),
-            clocksource: read_word(
+            clocksource: read_trimmed_file(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",
             )
             .unwrap_or(UNKNOWN.to_owned()),
@@ -115,7 +115,7 @@ impl Machine {
     /// Returns the number of CPUs that busy threads of a benchmark can use: one if both ends share
     /// a CPU, otherwise all CPUs that this process may use.
     pub fn usable_cpus(&self) -> usize {
-        match self.pinned.is_oversubscribed() {
+        match self.pinned.shares_cpu() {
             true => 1,
             false => self.allowed_cpus.len(),
         }
@@ -129,7 +129,7 @@ impl Machine {
         let all = [
             (self.profile == "debug", "debug build: figures mean nothing"),
             (
-                self.pinned.is_oversubscribed(),
+                self.pinned.shares_cpu(),
                 "one CPU for both ends: oversubscribed, figures are those of the scheduler",
             ),
             (share_core, "both ends are hardware threads of one core"),
@@ -138,7 +138,7 @@ impl Machine {
                 &format!("frequency governor is '{governor}'"),
             ),
             (
-                load > LOAD_MAX,
+                load > LOAD_AVERAGE_MAX,
                 &format!("load average {load:.2}: other work disturbs the figures"),
             ),
             (
@@ -156,7 +156,7 @@ impl Machine {
 
     /// Stores the percentage of CPU time that the hypervisor took between two readings. Adds a
     /// warning if it is large.
-    pub fn record_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
+    pub fn record_steal_time(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
         let percent = before.and_then(|before| after?.steal_percent_since(before));
         let Some(percent) = percent else { return };
         let percent = (percent * 1e2).round() / 1e2;
@@ -220,15 +220,15 @@ impl CpuTimes {
 /// Returns the resident memory of this process in bytes; 0 if the kernel does not report it. WHY
 /// without the pages of files: the kernel maps those of the program when code runs first.
 pub fn resident_bytes() -> u64 {
-    status_bytes("RssAnon:")
+    read_process_status_bytes("RssAnon:")
 }
 
 /// Returns the largest resident memory of this process so far, in bytes; 0 if it is not known.
 pub fn peak_resident_bytes() -> u64 {
-    status_bytes("VmHWM:")
+    read_process_status_bytes("VmHWM:")
 }
 
-fn status_bytes(field: &str) -> u64 {
+fn read_process_status_bytes(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
@@ -283,15 +283,15 @@ fn read_hypervisor(cpuinfo: &str) -> Option<String> {
     flags
         .split_whitespace()
         .find(|&flag| flag == "hypervisor")?;
-    Some(read_word("/sys/class/dmi/id/sys_vendor").unwrap_or(UNKNOWN.to_owned()))
+    Some(read_trimmed_file("/sys/class/dmi/id/sys_vendor").unwrap_or(UNKNOWN.to_owned()))
 }
 
 fn read_load_average() -> Option<f64> {
-    let text = read_word("/proc/loadavg")?;
+    let text = read_trimmed_file("/proc/loadavg")?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-fn read_word(path: &str) -> Option<String> {
+fn read_trimmed_file(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }

@@ -42,11 +42,11 @@ pub trait Payload: Pod + Send + Sync {
     #[inline]
     fn compose(seq: u64) -> Self {
         let mut message = Self::zeroed();
-        let words = words_mut(&mut message);
+        let words = as_words_mut(&mut message);
         for (index, word) in words.iter_mut().enumerate().skip(2) {
             *word = filler_word(seq, index);
         }
-        words[0] = first_word(seq, 0);
+        words[0] = seq_and_checksum_word(seq, 0);
         message
     }
 
@@ -55,32 +55,32 @@ pub trait Payload: Pod + Send + Sync {
     #[inline]
     fn set_stamp(&mut self, stamp: u64) {
         let seq = self.seq();
-        let words = words_mut(self);
+        let words = as_words_mut(self);
         if words.len() > 1 {
             words[1] = stamp;
-            words[0] = first_word(seq, stamp);
+            words[0] = seq_and_checksum_word(seq, stamp);
         }
     }
 
     /// Returns the stamp of the message; 0 if the message is too small to hold one.
     #[inline]
     fn stamp(&self) -> u64 {
-        words(self).get(1).copied().unwrap_or(0)
+        as_words(self).get(1).copied().unwrap_or(0)
     }
 
     /// Returns the sequence number in the message's first word, without verifying it.
     #[inline]
     fn seq(&self) -> u64 {
-        words(self)[0] & SEQ_MASK
+        as_words(self)[0] & SEQ_MASK
     }
 
     /// Returns true if every bit has the value that follows from the message's sequence number and
     /// stamp.
     #[inline]
     fn is_intact(&self) -> bool {
-        let words = words(self);
+        let words = as_words(self);
         let seq = self.seq();
-        let mut difference = words[0] ^ first_word(seq, self.stamp());
+        let mut difference = words[0] ^ seq_and_checksum_word(seq, self.stamp());
         for (index, word) in words.iter().enumerate().skip(2) {
             difference |= word ^ filler_word(seq, index);
         }
@@ -110,12 +110,12 @@ impl<const N: usize> Payload for [u64; N] {}
 /// A message of one word, which is its sequence number. The floor sends such messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Zeroable, Pod)]
 #[repr(transparent)]
-pub struct Seq(pub u64);
+pub struct SeqMessage(pub u64);
 
-impl Payload for Seq {
+impl Payload for SeqMessage {
     #[inline(always)]
     fn compose(seq: u64) -> Self {
-        Seq(seq)
+        SeqMessage(seq)
     }
 
     #[inline(always)]
@@ -130,12 +130,12 @@ impl Payload for Seq {
 }
 
 #[inline(always)]
-fn words<P: Pod>(message: &P) -> &[u64] {
+fn as_words<P: Pod>(message: &P) -> &[u64] {
     bytemuck::cast_slice(std::slice::from_ref(message))
 }
 
 #[inline(always)]
-fn words_mut<P: Pod>(message: &mut P) -> &mut [u64] {
+fn as_words_mut<P: Pod>(message: &mut P) -> &mut [u64] {
     bytemuck::cast_slice_mut(std::slice::from_mut(message))
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn filler_word(seq: u64, index: usize) -> u64 {
 }
 
 #[inline(always)]
-fn first_word(seq: u64, stamp: u64) -> u64 {
+fn seq_and_checksum_word(seq: u64, stamp: u64) -> u64 {
     let mixed = (seq ^ stamp.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (seq & SEQ_MASK) | (mixed & !SEQ_MASK)
 }

@@ -66,13 +66,13 @@ impl CpuPair {
     }
 
     /// Returns true if both ends share one CPU. They then run in turn.
-    pub fn is_oversubscribed(&self) -> bool {
+    pub fn shares_cpu(&self) -> bool {
         self.near == self.far
     }
 
     /// Returns true if the two CPUs are hardware threads of one core.
     pub fn shares_core(&self) -> bool {
-        !self.is_oversubscribed() && hardware_threads_of(self.near).contains(&self.far)
+        !self.shares_cpu() && hardware_threads_of(self.near).contains(&self.far)
     }
 }
 

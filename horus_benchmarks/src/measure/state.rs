@@ -36,13 +36,13 @@ pub struct MachineState {
 impl MachineState {
     /// Returns the confidence interval of `ratio`, if there were enough rounds for one. (Older
     /// records have intervals of fewer rounds.)
-    pub fn interval(&self) -> Option<[f64; 2]> {
+    pub fn ratio_interval(&self) -> Option<[f64; 2]> {
         self.ratio_ci.filter(|_| self.has_enough_rounds())
     }
 
     /// Returns true if there were enough rounds for a verdict on them.
     pub const fn has_enough_rounds(&self) -> bool {
-        stats::has_median_interval(self.rounds)
+        stats::has_enough_values_for_interval(self.rounds)
     }
 
     /// Returns true if the floors of `self` and `other` differ by a factor of at most
@@ -54,26 +54,26 @@ impl MachineState {
 }
 
 /// Returns the one state or the two states that the machine was in during some rounds, the faster
-/// one first. `floors_ns` has the floor of each round in nanoseconds, and `pairs` the divisor and
-/// the dividend of the ratio that the states report.
-pub fn split_by_state(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineState> {
-    let fastest_of_slow_ns = find_slow_state(floors_ns);
+/// one first. `floors_ns` has the floor of each round in nanoseconds, and `ratio_pairs` the divisor
+/// and the dividend of the ratio that the states report.
+pub fn find_machine_states(floors_ns: &[f64], ratio_pairs: &[(f64, f64)]) -> Vec<MachineState> {
+    let fastest_of_slow_ns = slow_state_min_floor_ns(floors_ns);
     let is_fast = |ns: f64| ns < fastest_of_slow_ns;
     [true, false]
         .into_iter()
         .filter_map(|fast| {
-            let numbers = 0..floors_ns.len().min(pairs.len());
+            let numbers = 0..floors_ns.len().min(ratio_pairs.len());
             let numbers: Vec<usize> = numbers
                 .filter(|&number| is_fast(floors_ns[number]) == fast)
                 .collect();
-            state_of_rounds(floors_ns, pairs, numbers)
+            machine_state_of_rounds(floors_ns, ratio_pairs, numbers)
         })
         .collect()
 }
 
 /// Returns the fastest floor of the slower one of two states: the floor above the widest gap
 /// between floors. Returns infinity if the machine was in one state only.
-fn find_slow_state(floors_ns: &[f64]) -> f64 {
+fn slow_state_min_floor_ns(floors_ns: &[f64]) -> f64 {
     let mut sorted = floors_ns.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let firsts = ROUNDS_PER_STATE_MIN..=sorted.len().saturating_sub(ROUNDS_PER_STATE_MIN);
@@ -84,18 +84,24 @@ fn find_slow_state(floors_ns: &[f64]) -> f64 {
 }
 
 /// Returns the state of the rounds with the given numbers; `None` if no round has a ratio.
-fn state_of_rounds(
+fn machine_state_of_rounds(
     floors_ns: &[f64],
-    pairs: &[(f64, f64)],
-    numbers: Vec<usize>,
+    ratio_pairs: &[(f64, f64)],
+    round_numbers: Vec<usize>,
 ) -> Option<MachineState> {
-    let own: Vec<_> = numbers.iter().map(|&number| pairs[number]).collect();
-    let Ratio { median, interval } = stats::paired_ratio(&own, stats::BOOTSTRAP_SEED)?;
-    let mut floors: Vec<_> = numbers.iter().map(|&number| floors_ns[number]).collect();
+    let own: Vec<_> = round_numbers
+        .iter()
+        .map(|&number| ratio_pairs[number])
+        .collect();
+    let Ratio { median, interval } = stats::median_ratio_of_pairs(&own, stats::BOOTSTRAP_SEED)?;
+    let mut floors: Vec<_> = round_numbers
+        .iter()
+        .map(|&number| floors_ns[number])
+        .collect();
     Some(MachineState {
         floor_ns: stats::median(&mut floors),
-        rounds: numbers.len(),
-        numbers,
+        rounds: round_numbers.len(),
+        numbers: round_numbers,
         ratio: median,
         ratio_ci: interval,
     })

@@ -26,7 +26,7 @@ pub const SAMPLE_VALUE_MAX: u64 = 1 << 42;
 /// set keeps the median and the mean of each of its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
-    #[serde(with = "value_pairs")]
+    #[serde(with = "histogram_as_pairs")]
     histogram: Histogram<u64>,
     min: u64,
     max: u64,
@@ -70,11 +70,11 @@ impl Samples {
     /// Adds one sample. Takes a few nanoseconds and does not allocate.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.record_several(value, 1);
+        self.record_repeated(value, 1);
     }
 
     #[inline]
-    fn record_several(&mut self, value: u64, count: u64) {
+    fn record_repeated(&mut self, value: u64, count: u64) {
         self.histogram.saturating_record_n(value, count);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
@@ -101,7 +101,7 @@ impl Samples {
     pub fn round_summaries(&self) -> Vec<RoundSummary> {
         if self.parts.is_empty() && self.count() > 0 {
             return vec![RoundSummary {
-                p50: self.median_within_steps(1),
+                p50: self.interpolated_median(1),
                 mean: self.mean(),
             }];
         }
@@ -161,14 +161,14 @@ impl Samples {
             .clamp(self.min(), self.max)
     }
 
-    /// Returns the median of the samples; 0 if there are none. Interpolates within the `step` in
-    /// which the timer advances, as is usual for grouped data.
+    /// Returns the median of the samples; 0 if there are none. Interpolates within the `timer_step`
+    /// in which the timer advances, as is usual for grouped data.
     ///
     /// WHY: the timer's steps may be larger than the differences of interest. The number of samples
     /// on either side of a step still shows such differences.
-    pub fn median_within_steps(&self, step: u64) -> f64 {
+    pub fn interpolated_median(&self, timer_step: u64) -> f64 {
         let middle = self.quantile(0.5);
-        let half = step.max(1) as f64 / 2.0;
+        let half = timer_step.max(1) as f64 / 2.0;
         let lowest = middle.saturating_sub(half.ceil() as u64 - 1);
         let highest = middle + half.ceil() as u64 - 1;
         let below = if lowest == 0 {
@@ -186,9 +186,9 @@ impl Samples {
 
     /// Returns percentiles in nanoseconds. The unit of the samples is `ns_per_unit` nanoseconds.
     pub fn percentiles(&self, ns_per_unit: f64) -> Percentiles {
-        let at = |quantile| round_ns(self.quantile(quantile) as f64 * ns_per_unit);
+        let at = |quantile| round_to_picoseconds(self.quantile(quantile) as f64 * ns_per_unit);
         Percentiles {
-            min: round_ns(self.min() as f64 * ns_per_unit),
+            min: round_to_picoseconds(self.min() as f64 * ns_per_unit),
             p1: Some(at(0.01)),
             p5: Some(at(0.05)),
             p25: Some(at(0.25)),
@@ -199,34 +199,34 @@ impl Samples {
             p99: at(0.99),
             p99_9: at(0.999),
             p99_99: at(0.9999),
-            max: round_ns(self.max as f64 * ns_per_unit),
-            mean: round_ns(self.mean() * ns_per_unit),
+            max: round_to_picoseconds(self.max as f64 * ns_per_unit),
+            mean: round_to_picoseconds(self.mean() * ns_per_unit),
         }
     }
 
     /// Returns percentiles without outliers: samples more than 1.5 interquartile ranges away from
     /// the quartiles (Tukey's fences). A report shows them beside
     /// [`percentiles`](Self::percentiles), never alone.
-    pub fn without_outliers(&self, ns_per_unit: f64) -> PercentilesWithoutOutliers {
+    pub fn percentiles_without_outliers(&self, ns_per_unit: f64) -> PercentilesWithoutOutliers {
         let [q1, q3] = [0.25, 0.75].map(|quantile| self.quantile(quantile) as f64);
         let reach = 1.5 * (q3 - q1);
         let (low, high) = (q1 - reach, q3 + reach);
         let mut kept = Samples::new();
         for (value, count) in self.value_counts() {
             if low <= value as f64 && value as f64 <= high {
-                kept.record_several(value, count);
+                kept.record_repeated(value, count);
             }
         }
         PercentilesWithoutOutliers {
             ns: kept.percentiles(ns_per_unit),
             removed: self.count() - kept.count(),
-            cv: kept.coefficient_of_variation().map(round_ratio),
+            cv: kept.coefficient_of_variation().map(round_to_six_decimals),
         }
     }
 }
 
 /// The form in which a child process sends a histogram: pairs of a value and its count.
-mod value_pairs {
+mod histogram_as_pairs {
     use hdrhistogram::Histogram;
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -308,29 +308,36 @@ impl Ratio {
     }
 }
 
-/// Returns the ratio of the medians in `subject` to those in `floor`, each of which was measured
-/// next to the one with the same index; `None` if there are none. Other work on the machine slows
-/// both, so the ratio is reliable even if the times are not.
-pub fn ratio_of_medians(floor: &[f64], subject: &[f64]) -> Option<Ratio> {
-    let pairs: Vec<(f64, f64)> = floor.iter().copied().zip(subject.iter().copied()).collect();
-    paired_ratio(&pairs, BOOTSTRAP_SEED)
+/// Returns the ratio of the medians in `dividends` to those in `divisors`, each of which was
+/// measured next to the one with the same index; `None` if there are none. Other work on the
+/// machine slows both, so the ratio is reliable even if the times are not.
+pub fn median_ratio(divisors: &[f64], dividends: &[f64]) -> Option<Ratio> {
+    let pairs: Vec<(f64, f64)> = divisors
+        .iter()
+        .copied()
+        .zip(dividends.iter().copied())
+        .collect();
+    median_ratio_of_pairs(&pairs, BOOTSTRAP_SEED)
 }
 
-/// Returns the median of `subject / floor` over `(floor, subject)` pairs, and its 95 % confidence
-/// interval, computed like that of [`median_interval`] with the given `seed`. Ignores pairs whose
-/// floor is not above 0. Returns `None` if no pair remains.
-pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
-    let mut ratios: Vec<f64> = pairs
+/// Returns the median of `dividend / divisor` over `(divisor, dividend)` pairs, and its 95 %
+/// confidence interval, computed like that of [`median_interval`] with the given `random_seed`.
+/// Ignores pairs whose divisor is not above 0. Returns `None` if no pair remains.
+pub fn median_ratio_of_pairs(
+    divisors_and_dividends: &[(f64, f64)],
+    random_seed: u64,
+) -> Option<Ratio> {
+    let mut ratios: Vec<f64> = divisors_and_dividends
         .iter()
-        .filter(|(floor, _)| *floor > 0.0)
-        .map(|(floor, subject)| subject / floor)
+        .filter(|(divisor, _)| *divisor > 0.0)
+        .map(|(divisor, dividend)| dividend / divisor)
         .collect();
     if ratios.is_empty() {
         return None;
     }
     Some(Ratio {
-        interval: has_median_interval(ratios.len())
-            .then(|| bootstrap_median_interval(&ratios, seed).into()),
+        interval: has_enough_values_for_interval(ratios.len())
+            .then(|| bootstrap_median_interval(&ratios, random_seed).into()),
         median: median(&mut ratios),
     })
 }
@@ -350,10 +357,10 @@ pub fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Returns the 95 % confidence interval of the median of `values`, from [`BOOTSTRAP_RESAMPLES`]
-/// bootstrap resamples (percentile method). The same `seed` gives the same interval. Panics if
-/// there are no values.
-pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
-    let mut rng = Rng::with_seed(seed);
+/// bootstrap resamples (percentile method). The same `random_seed` gives the same interval. Panics
+/// if there are no values.
+pub fn bootstrap_median_interval(values: &[f64], random_seed: u64) -> (f64, f64) {
+    let mut rng = Rng::with_seed(random_seed);
     let mut resample = vec![0.0; values.len()];
     let mut medians: Vec<f64> = (0..BOOTSTRAP_RESAMPLES)
         .map(|_| {
@@ -374,24 +381,24 @@ const MEDIAN_INTERVAL_VALUES_MIN: usize = 6;
 
 /// Returns true if a 95 % interval of a median can be computed from `values` independent values.
 /// Fewer values are also too few for a verdict.
-pub const fn has_median_interval(values: usize) -> bool {
-    values >= MEDIAN_INTERVAL_VALUES_MIN
+pub const fn has_enough_values_for_interval(value_count: usize) -> bool {
+    value_count >= MEDIAN_INTERVAL_VALUES_MIN
 }
 
 /// Returns the 95 % confidence interval of the median of `values`, as
 /// [`bootstrap_median_interval`] computes it; `None` if there are too few values.
 pub fn median_interval(values: &[f64]) -> Option<[f64; 2]> {
-    has_median_interval(values.len())
+    has_enough_values_for_interval(values.len())
         .then(|| bootstrap_median_interval(values, BOOTSTRAP_SEED).into())
 }
 
 /// Rounds a number of nanoseconds to picoseconds.
-pub fn round_ns(ns: f64) -> f64 {
+pub fn round_to_picoseconds(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
 /// Rounds a ratio to six decimal places.
-pub fn round_ratio(ratio: f64) -> f64 {
+pub fn round_to_six_decimals(ratio: f64) -> f64 {
     (ratio * 1e6).round() / 1e6
 }
 

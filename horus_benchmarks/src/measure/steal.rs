@@ -12,11 +12,11 @@ use crate::measure::machine::CpuTimes;
 
 /// Length of a window, for which the steal time is determined. WHY not shorter: the kernel counts
 /// steal time in hundredths of a second.
-pub const WINDOW_DURATION: Duration = Duration::from_secs(5);
+pub const STEAL_WINDOW_DURATION: Duration = Duration::from_secs(5);
 
 /// Maximum steal time of a quiet window, in hundredths of a second. WHY so little: it consists of
 /// many short intervals, each of which can delay a thread.
-pub const QUIET_TICKS_MAX: u64 = 1;
+pub const QUIET_WINDOW_STEAL_TICKS_MAX: u64 = 1;
 
 /// The time of a reading in nanoseconds of CLOCK_MONOTONIC, and the times of a CPU.
 type StealReading = (u64, CpuTimes);
@@ -41,7 +41,8 @@ impl StealWatch {
                 loop {
                     let times = CpuTimes::read(&[cpu]);
                     readings.extend(times.map(|times| (clock.now_ns(), times)));
-                    if stopped.recv_timeout(WINDOW_DURATION) != Err(RecvTimeoutError::Timeout) {
+                    if stopped.recv_timeout(STEAL_WINDOW_DURATION) != Err(RecvTimeoutError::Timeout)
+                    {
                         return readings;
                     }
                 }
@@ -59,8 +60,8 @@ impl StealWatch {
 }
 
 /// The parts of a run in which the hypervisor took almost no CPU time from the benchmark. The run
-/// is divided into windows of length [`WINDOW_DURATION`]. A window is *quiet* if its steal time is
-/// at most [`QUIET_TICKS_MAX`].
+/// is divided into windows of length [`STEAL_WINDOW_DURATION`]. A window is *quiet* if its steal
+/// time is at most [`QUIET_WINDOW_STEAL_TICKS_MAX`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QuietWindows {
     /// The begin and the end of each quiet window, in nanoseconds of CLOCK_MONOTONIC.
@@ -76,16 +77,17 @@ impl QuietWindows {
         let count = all.len();
         let quiet = all.filter_map(|pair| {
             let [(begin_ns, begin), (end_ns, end)] = [pair[0], pair[1]];
-            let is_quiet = end.steal.saturating_sub(begin.steal) <= QUIET_TICKS_MAX;
+            let is_quiet = end.steal.saturating_sub(begin.steal) <= QUIET_WINDOW_STEAL_TICKS_MAX;
             is_quiet.then_some(begin_ns..end_ns)
         });
         let quiet = quiet.collect();
         Self { quiet, all: count }
     }
 
-    /// Returns true if the time `ns`, in nanoseconds of CLOCK_MONOTONIC, lies in a quiet window.
-    pub fn is_quiet_at(&self, ns: u64) -> bool {
-        self.quiet.iter().any(|window| window.contains(&ns))
+    /// Returns true if the time `time_ns`, in nanoseconds of CLOCK_MONOTONIC, lies in a quiet
+    /// window.
+    pub fn is_quiet_at(&self, time_ns: u64) -> bool {
+        self.quiet.iter().any(|window| window.contains(&time_ns))
     }
 
     /// Returns a summary of the windows, such as `3 of 12 windows of 5s, in which at most 1/100 s
@@ -93,8 +95,8 @@ impl QuietWindows {
     pub fn describe(&self) -> String {
         let (quiet, all) = (self.quiet.len(), self.all);
         format!(
-            "{quiet} of {all} windows of {WINDOW_DURATION:?}, in which at most \
-             {QUIET_TICKS_MAX}/100 s of the CPU was taken"
+            "{quiet} of {all} windows of {STEAL_WINDOW_DURATION:?}, in which at most \
+             {QUIET_WINDOW_STEAL_TICKS_MAX}/100 s of the CPU was taken"
         )
     }
 }

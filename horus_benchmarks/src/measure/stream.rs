@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::bracket::BracketedRound;
+use crate::measure::bracket::RoundBetweenFloors;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::tsc::TickSource;
@@ -52,7 +52,7 @@ pub struct StreamResult {
 
 impl StreamResult {
     /// Returns the number of messages sent.
-    pub fn sent(&self) -> u64 {
+    pub fn sent_messages(&self) -> u64 {
         self.received + self.lost
     }
 
@@ -89,14 +89,15 @@ pub struct StreamRecord {
 impl StreamRecord {
     /// Converts the result of a stream to rates.
     pub fn new(
-        bracket: &BracketedRound<(SenderResult, StreamResult)>,
+        bracket: &RoundBetweenFloors<(SenderResult, StreamResult)>,
         ticks_per_s: f64,
     ) -> StreamRecord {
-        let (sent, streamed) = &bracket.subject;
+        let (sent, streamed) = &bracket.result;
         StreamRecord {
             floor_ns: [bracket.before_ns, bracket.after_ns],
             msgs_per_s: streamed.messages_per_s(ticks_per_s),
-            sent_per_s: streamed.sent() as f64 / sent.elapsed_ticks.max(1) as f64 * ticks_per_s,
+            sent_per_s: streamed.sent_messages() as f64 / sent.elapsed_ticks.max(1) as f64
+                * ticks_per_s,
             lost: streamed.lost,
             counts: bracket.counts,
         }
@@ -114,13 +115,13 @@ pub fn stream_send<P: Payload>(
     let mut ready = P::compose(0);
     watch.spin_until(|| end.recv(&mut ready).then_some(()))?;
     ready.verify(plan.first_seq)?;
-    let start = source.start();
+    let start = source.read_at_start();
     for number in 0..plan.messages {
         let message = P::compose(plan.first_seq + number);
         watch.spin_until(|| end.send(&message).then_some(()))?;
     }
-    let elapsed_ticks = source.stop().since(start);
-    deliver_last(end, &P::compose(plan.last_seq()));
+    let elapsed_ticks = source.read_at_end().since(start);
+    deliver_last_message(end, &P::compose(plan.last_seq()));
     Ok(SenderResult { elapsed_ticks })
 }
 
@@ -134,10 +135,10 @@ pub fn stream_receive<P: Payload>(
     watch: &OtherEndWatch,
 ) -> Result<StreamResult, WorkloadError> {
     let mut message = P::compose(0);
-    discard_last_copies(end, &mut message);
+    discard_copies_of_last_message(end, &mut message);
     message = P::compose(plan.first_seq);
     watch.spin_until(|| end.send(&message).then_some(()))?;
-    let start = source.start();
+    let start = source.read_at_start();
     let mut ledger = StreamLedger::new(plan);
     let mut outcome = Ok(());
     while !ledger.is_complete() {
@@ -151,8 +152,8 @@ pub fn stream_receive<P: Payload>(
         })?;
         outcome?;
     }
-    let elapsed_ticks = source.stop().since(start);
-    if may_drop::<P, _>(end) {
+    let elapsed_ticks = source.read_at_end().since(start);
+    if may_drop_messages::<P, _>(end) {
         end.send(&message);
     }
     Ok(ledger.result(elapsed_ticks))
@@ -166,25 +167,25 @@ fn keep_first_error(outcome: &mut Result<(), CorruptMessage>, corrupt: CorruptMe
 }
 
 /// Maximum number of attempts to deliver the last message of a stream.
-const ATTEMPTS_MAX: u32 = 1000;
+const LAST_MESSAGE_ATTEMPTS_MAX: u32 = 1000;
 
-fn may_drop<P, E: Endpoint<P>>(_end: &E) -> bool {
-    E::MAY_DROP
+fn may_drop_messages<P, E: Endpoint<P>>(_end: &E) -> bool {
+    E::MAY_DROP_MESSAGES
 }
 
 /// If the endpoint may drop messages, sends the last one again until the receiver has confirmed it.
-fn deliver_last<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
+fn deliver_last_message<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     let mut answer = *last;
-    let mut attempts = 0..ATTEMPTS_MAX;
-    while may_drop::<P, _>(end) && !end.recv(&mut answer) && attempts.next().is_some() {
+    let mut attempts = 0..LAST_MESSAGE_ATTEMPTS_MAX;
+    while may_drop_messages::<P, _>(end) && !end.recv(&mut answer) && attempts.next().is_some() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         end.send(last);
     }
 }
 
-/// Receives and ignores the superfluous copies of messages that [`deliver_last`] sent.
-fn discard_last_copies<P>(end: &mut impl Endpoint<P>, into: &mut P) {
-    while may_drop::<P, _>(end) && end.recv(into) {}
+/// Receives and ignores the superfluous copies of messages that [`deliver_last_message`] sent.
+fn discard_copies_of_last_message<P>(end: &mut impl Endpoint<P>, into: &mut P) {
+    while may_drop_messages::<P, _>(end) && end.recv(into) {}
 }
 
 /// A ledger that counts each message of a stream as either received or lost.

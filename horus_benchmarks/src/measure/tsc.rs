@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::stats::Samples;
 
 /// Number of pairs of consecutive readings from which the cost of one reading is measured.
-const OVERHEAD_SAMPLES: u64 = 100_000;
+const READING_OVERHEAD_SAMPLES: u64 = 100_000;
 
 /// Number of delays that are timed to find the step in which the counter advances. Each is a
 /// fraction of a nanosecond longer than the one before.
@@ -19,10 +19,10 @@ const RESOLUTION_DELAYS: u64 = 256;
 const RESOLUTION_REPEATS: u32 = 32;
 
 /// Minimum number of times that a duration must occur. Rarer ones may be caused by interrupts.
-const RESOLUTION_SEEN_MIN: u32 = 8;
+const RESOLUTION_OCCURRENCES_MIN: u32 = 8;
 
 /// Number of attempts to read the counter and the kernel's clock at the same moment.
-const PAIRING_ATTEMPTS: u32 = 32;
+const CLOCK_PAIR_ATTEMPTS: u32 = 32;
 
 /// A number of ticks of a [`TickSource`]. [`TscClock::to_ns`] converts it to nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,24 +66,24 @@ impl TickSource {
     /// Reads the counter before the work to be timed, after all earlier instructions have
     /// completed. Takes about 10 to 30 ns.
     #[inline(always)]
-    pub fn start(self) -> Ticks {
+    pub fn read_at_start(self) -> Ticks {
         #[cfg(target_arch = "x86_64")]
         if self == TickSource::Tsc {
             return read_counter_at_start();
         }
-        Ticks(monotonic_raw_ns())
+        Ticks(read_monotonic_raw_ns())
     }
 
     /// Reads the counter after the work to be timed. At that moment, the loads of that work are
     /// complete and no later instruction has begun. Its stores may not have reached the cache yet.
     /// Takes about 10 to 30 ns.
     #[inline(always)]
-    pub fn stop(self) -> Ticks {
+    pub fn read_at_end(self) -> Ticks {
         #[cfg(target_arch = "x86_64")]
         if self == TickSource::Tsc {
             return read_counter_at_end();
         }
-        Ticks(monotonic_raw_ns())
+        Ticks(read_monotonic_raw_ns())
     }
 }
 
@@ -104,9 +104,9 @@ impl TscClock {
         let ns_per_tick = match source {
             TickSource::Monotonic => 1.0,
             TickSource::Tsc => {
-                let (first_ns, first) = clock_and_counter(source);
+                let (first_ns, first) = read_clock_and_counter(source);
                 std::thread::sleep(window);
-                let (last_ns, last) = clock_and_counter(source);
+                let (last_ns, last) = read_clock_and_counter(source);
                 (last_ns - first_ns) as f64 / last.since(first).max(1) as f64
             }
         };
@@ -151,7 +151,7 @@ impl TscClock {
     }
 
     /// Returns the median of [`reading_overhead`](Self::reading_overhead) in nanoseconds.
-    pub fn overhead_p50_ns(&self) -> f64 {
+    pub fn reading_overhead_p50_ns(&self) -> f64 {
         self.to_ns(self.overhead.quantile(0.5))
     }
 }
@@ -161,20 +161,20 @@ fn measure_resolution(source: TickSource) -> u64 {
     let mut seen = BTreeMap::new();
     for delay in 0..RESOLUTION_DELAYS {
         for _ in 0..RESOLUTION_REPEATS {
-            let start = source.start();
+            let start = source.read_at_start();
             for step in 0..delay {
                 black_box(step);
             }
-            *seen.entry(source.stop().since(start)).or_insert(0) += 1;
+            *seen.entry(source.read_at_end().since(start)).or_insert(0) += 1;
         }
     }
-    seen.retain(|_, count| *count >= RESOLUTION_SEEN_MIN);
-    step_of(seen.into_keys())
+    seen.retain(|_, count| *count >= RESOLUTION_OCCURRENCES_MIN);
+    usual_step_between(seen.into_keys())
 }
 
 /// Returns the usual distance between neighbours in `values`, which are in ascending order; 1 if
 /// there is none. Neighbours with a distance of 1 count as one value, rounded differently.
-pub fn step_of(values: impl Iterator<Item = u64>) -> u64 {
+pub fn usual_step_between(values: impl Iterator<Item = u64>) -> u64 {
     let values: Vec<u64> = values.collect();
     let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
     let mut gaps: Vec<u64> = gaps.filter(|&gap| gap > 1).collect();
@@ -185,7 +185,7 @@ pub fn step_of(values: impl Iterator<Item = u64>) -> u64 {
 /// The result of checking whether the counters of two cores agree, so that one-way times can be
 /// measured with both. Compares the median message times in the two directions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct OffsetCheck {
+pub struct CounterOffsetCheck {
     /// Median one-way time from the near core to the far core in nanoseconds.
     pub forward_p50_ns: f64,
     /// Median one-way time from the far core to the near core in nanoseconds.
@@ -200,16 +200,20 @@ pub struct OffsetCheck {
     pub sane: bool,
 }
 
-impl OffsetCheck {
+impl CounterOffsetCheck {
     /// Compares the median times of both directions.
-    pub fn new(forward_p50_ns: f64, backward_p50_ns: f64, backwards: u64) -> OffsetCheck {
+    pub fn new(
+        forward_p50_ns: f64,
+        backward_p50_ns: f64,
+        early_arrivals: u64,
+    ) -> CounterOffsetCheck {
         let offset_ns = (forward_p50_ns - backward_p50_ns) / 2.0;
         let one_way_ns = (forward_p50_ns + backward_p50_ns) / 2.0;
-        let sane = backwards == 0 && offset_ns.abs() * 2.0 <= one_way_ns;
-        OffsetCheck {
+        let sane = early_arrivals == 0 && offset_ns.abs() * 2.0 <= one_way_ns;
+        CounterOffsetCheck {
             forward_p50_ns,
             backward_p50_ns,
-            backwards,
+            backwards: early_arrivals,
             offset_ns,
             sane,
         }
@@ -220,11 +224,11 @@ impl OffsetCheck {
 /// order, according to the flags that the kernel shows for the first CPU.
 pub fn tsc_is_invariant() -> bool {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cfg!(target_arch = "x86_64") && flags_promise_invariance(&cpuinfo)
+    cfg!(target_arch = "x86_64") && has_invariant_tsc_flags(&cpuinfo)
 }
 
 /// Returns true if the flags in the text of `/proc/cpuinfo` promise that.
-pub fn flags_promise_invariance(cpuinfo: &str) -> bool {
+pub fn has_invariant_tsc_flags(cpuinfo: &str) -> bool {
     let flags = cpuinfo
         .lines()
         .find(|line| line.starts_with("flags"))
@@ -257,12 +261,12 @@ fn read_counter_at_end() -> Ticks {
 }
 
 /// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds, which NTP does not adjust.
-fn monotonic_raw_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC_RAW)
+fn read_monotonic_raw_ns() -> u64 {
+    read_clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
 /// Reads a clock of the kernel in nanoseconds. `clock` must be a clock that exists on Linux.
-pub fn clock_ns(clock: libc::clockid_t) -> u64 {
+pub fn read_clock_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -274,12 +278,12 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
 
 /// Reads the kernel's clock and the counter at the same moment: the attempt with the shortest time
 /// between the two readings counts.
-pub fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
+pub fn read_clock_and_counter(source: TickSource) -> (u64, Ticks) {
     let mut best = (u64::MAX, 0, Ticks(0));
-    for _ in 0..PAIRING_ATTEMPTS {
-        let before = source.start();
-        let ns = monotonic_raw_ns();
-        let spread = source.stop().since(before);
+    for _ in 0..CLOCK_PAIR_ATTEMPTS {
+        let before = source.read_at_start();
+        let ns = read_monotonic_raw_ns();
+        let spread = source.read_at_end().since(before);
         if spread < best.0 {
             best = (spread, ns, Ticks(before.0 + spread / 2));
         }
@@ -289,9 +293,9 @@ pub fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
 
 fn measure_overhead(source: TickSource) -> Samples {
     let mut samples = Samples::new();
-    for _ in 0..OVERHEAD_SAMPLES {
-        let start = source.start();
-        let stop = source.stop();
+    for _ in 0..READING_OVERHEAD_SAMPLES {
+        let start = source.read_at_start();
+        let stop = source.read_at_end();
         samples.record(stop.since(start));
     }
     samples

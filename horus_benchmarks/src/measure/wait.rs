@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum time of a wait without progress.
-pub const STALL_LIMIT: Duration = Duration::from_secs(60);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Number of polls in one inner loop of a wait, which takes a few microseconds. If both ends share
 /// a CPU, the loop polls only once and then yields the CPU.
@@ -23,15 +23,15 @@ pub enum WaitError {
     PeerGone,
     /// The other end is alive, but nothing has arrived: a message was lost, or the other end had no
     /// CPU.
-    #[error("nothing came within {} s", STALL_LIMIT.as_secs())]
+    #[error("nothing came within {} s", WAIT_TIMEOUT.as_secs())]
     Stalled,
 }
 
 /// Detects that the other end has died while this end waits for it in a spin loop.
 #[derive(Clone)]
 pub struct OtherEndWatch {
-    gone: Arc<dyn Fn() -> bool + Send + Sync>,
-    limit: Duration,
+    is_other_end_gone: Arc<dyn Fn() -> bool + Send + Sync>,
+    timeout: Duration,
     share_cpu: bool,
     pauses: u32,
 }
@@ -39,32 +39,35 @@ pub struct OtherEndWatch {
 impl fmt::Debug for OtherEndWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
-            .field("limit", &self.limit)
+            .field("limit", &self.timeout)
             .finish_non_exhaustive()
     }
 }
 
 impl OtherEndWatch {
-    /// Creates a watch for the other end. Waits fail with [`WaitError::PeerGone`] when `gone`
-    /// returns true, which a wait calls about once per millisecond. `share_cpu` must be true if
-    /// both ends run on one CPU. Each wait then yields the CPU.
-    pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> OtherEndWatch {
+    /// Creates a watch for the other end. Waits fail with [`WaitError::PeerGone`] when
+    /// `is_other_end_gone` returns true, which a wait calls about once per millisecond. `share_cpu`
+    /// must be true if both ends run on one CPU. Each wait then yields the CPU.
+    pub fn new(
+        share_cpu: bool,
+        is_other_end_gone: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> OtherEndWatch {
         OtherEndWatch {
-            gone: Arc::new(gone),
-            limit: STALL_LIMIT,
+            is_other_end_gone: Arc::new(is_other_end_gone),
+            timeout: WAIT_TIMEOUT,
             share_cpu,
             pauses: 0,
         }
     }
 
-    /// Returns a watch whose waits last at most `limit`, instead of [`STALL_LIMIT`].
-    pub fn with_limit(self, limit: Duration) -> OtherEndWatch {
-        OtherEndWatch { limit, ..self }
+    /// Returns a watch whose waits last at most `timeout`, instead of [`WAIT_TIMEOUT`].
+    pub fn with_timeout(self, timeout: Duration) -> OtherEndWatch {
+        OtherEndWatch { timeout, ..self }
     }
 
     /// Returns a watch whose waits execute `pauses` pause instructions after each poll that found
     /// nothing, in addition to those that the poll itself executes.
-    pub fn with_pauses(self, pauses: u32) -> OtherEndWatch {
+    pub fn with_pauses_after_poll(self, pauses: u32) -> OtherEndWatch {
         OtherEndWatch { pauses, ..self }
     }
 
@@ -72,7 +75,7 @@ impl OtherEndWatch {
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
         let mut wait = WaitState {
-            looks: 0,
+            inner_loops: 0,
             since: None,
         };
         let spins = if self.share_cpu { 1 } else { POLLS_PER_LOOP };
@@ -85,24 +88,24 @@ impl OtherEndWatch {
                     std::hint::spin_loop();
                 }
             }
-            self.check_peer_and_time(&mut wait)?;
+            self.check_other_end_and_timeout(&mut wait)?;
         }
     }
 
     #[cold]
-    fn check_peer_and_time(&self, wait: &mut WaitState) -> Result<(), WaitError> {
+    fn check_other_end_and_timeout(&self, wait: &mut WaitState) -> Result<(), WaitError> {
         if self.share_cpu {
             std::thread::yield_now();
         }
-        wait.looks += 1;
+        wait.inner_loops += 1;
         let since = *wait.since.get_or_insert_with(Instant::now);
-        if !wait.looks.is_multiple_of(LOOPS_PER_PEER_CHECK) {
+        if !wait.inner_loops.is_multiple_of(LOOPS_PER_PEER_CHECK) {
             return Ok(());
         }
-        if (self.gone)() {
+        if (self.is_other_end_gone)() {
             return Err(WaitError::PeerGone);
         }
-        if since.elapsed() > self.limit {
+        if since.elapsed() > self.timeout {
             return Err(WaitError::Stalled);
         }
         Ok(())
@@ -111,6 +114,6 @@ impl OtherEndWatch {
 
 /// The state of a wait that takes longer than one inner loop.
 struct WaitState {
-    looks: u32,
+    inner_loops: u32,
     since: Option<Instant>,
 }

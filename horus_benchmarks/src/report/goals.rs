@@ -13,7 +13,7 @@ use crate::measure::stats;
 use crate::measure::stream::StreamRecord;
 use crate::report::rows::{self, Report, Row};
 use crate::report::table::empty_table;
-use crate::report::template::{Columns, fill_template};
+use crate::report::template::{TableColumns, fill_template};
 
 /// Key in the settings of a report for the smallest, the median and the largest floor (fastest
 /// possible exchange between two cores) of each row's rounds, in nanoseconds.
@@ -41,24 +41,24 @@ pub const BEST_PEER_MEMORY_KEY: &str = "memory of the best peer";
 pub const VERDICTS_KEY: &str = "goals";
 
 /// Id of the row with the percentage of time in which a CPU runs no thread at all.
-pub const STALLS_ROW: &str = "floor/stalls";
+pub const STALLS_ROW_ID: &str = "floor/stalls";
 
 /// Last part of the id of a row that contains only samples from times in which the machine was
 /// quiet.
-pub const QUIET_SUFFIX: &str = "/quiet";
+pub const QUIET_ROW_ID_SUFFIX: &str = "/quiet";
 
 /// First word of the verdict on a goal that was met.
-const MET_WORD: &str = "met";
+const MET_VERDICT: &str = "met";
 
 /// First word of the verdict on a goal that was not met.
-const MISSED_WORD: &str = "missed";
+const MISSED_VERDICT: &str = "missed";
 
 /// The verdict on a goal for a value of so few rounds that it has no confidence interval. The goal
 /// counts neither as met nor as missed.
-const TOO_FEW_ROUNDS: &str = "too few rounds for a verdict";
+const TOO_FEW_ROUNDS_VERDICT: &str = "too few rounds for a verdict";
 
 /// The name of the ratio to a peer.
-const RATIO: &str = "ratio";
+const RATIO_QUANTITY: &str = "ratio";
 
 /// All quantities and goals.
 static GOALS: LazyLock<Goals> = LazyLock::new(|| {
@@ -87,7 +87,7 @@ struct ComparisonGoal {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Quantity {
     name: String,
-    /// JSON pointer to the quantity in the value that [`row_with_ratios`] returns. There is a
+    /// JSON pointer to the quantity in the value that [`row_json_with_ratios`] returns. There is a
     /// number, or a list of a number and both ends of its confidence interval.
     value: String,
     /// JSON pointer to the confidence interval, if it is not beside the number.
@@ -123,42 +123,42 @@ enum LimitKind {
 
 /// A measured value and its confidence interval, if it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredValue {
     pub(crate) value: f64,
     pub(crate) interval: Option<[f64; 2]>,
 }
 
-impl Measured {
+impl MeasuredValue {
     /// Returns the value in a state of the machine, and its interval.
-    pub(crate) fn in_state(state: &MachineState) -> Measured {
-        Measured {
+    pub(crate) fn from_state(state: &MachineState) -> MeasuredValue {
+        MeasuredValue {
             value: state.ratio,
-            interval: state.interval(),
+            interval: state.ratio_interval(),
         }
     }
 }
 
 impl Quantity {
-    /// Reads the quantity from the value that [`row_with_ratios`] returns.
-    fn read(&self, row: &Value) -> Option<Measured> {
+    /// Reads the quantity from the value that [`row_json_with_ratios`] returns.
+    fn read_value(&self, row: &Value) -> Option<MeasuredValue> {
         let found = row.pointer(&self.value)?;
         if let Ok([value, low, high]) = <[f64; 3]>::deserialize(found) {
             let interval = Some([low, high]);
-            return Some(Measured { value, interval });
+            return Some(MeasuredValue { value, interval });
         }
         let value = found.as_f64()?;
         let interval = self.interval.as_ref().and_then(|at| row.pointer(at));
         let interval = interval.and_then(|found| Deserialize::deserialize(found).ok());
-        Some(Measured { value, interval })
+        Some(MeasuredValue { value, interval })
     }
 
     /// Reads a value that can be compared with that of another run, which must be above 0. A
     /// quantity whose noise is not relative is compared by its distance from 0.
-    pub(crate) fn read_comparable(&self, row: &Value) -> Option<Measured> {
-        let found = self.read(row)?;
+    pub(crate) fn read_comparable_value(&self, row: &Value) -> Option<MeasuredValue> {
+        let found = self.read_value(row)?;
         if self.noise.is_some() {
             let value = found.value.abs();
-            return Some(Measured { value, ..found });
+            return Some(MeasuredValue { value, ..found });
         }
         (found.value > 0.0).then_some(found)
     }
@@ -177,31 +177,35 @@ impl Quantity {
 
     /// Returns true if the quantity has a confidence interval, provided that there were enough
     /// rounds. The others are values of a whole run, such as a 99th percentile or a mean.
-    pub(crate) fn has_interval(&self) -> bool {
+    pub(crate) fn has_confidence_interval(&self) -> bool {
         self.interval.is_some() || self.is_ratio
     }
 
     /// Returns the states of the machine in which the row `id` was measured, with the value of the
     /// quantity in each. Returns an empty list if `settings` do not have them.
-    pub(crate) fn states(&self, settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
+    pub(crate) fn machine_states(
+        &self,
+        settings: &Map<String, Value>,
+        id: &str,
+    ) -> Vec<MachineState> {
         let Some(key) = &self.states else {
             return Vec::new();
         };
-        let recorded = rows::value_of_row(settings, key, id);
+        let recorded = rows::row_setting(settings, key, id);
         recorded.unwrap_or_else(|| match &**key {
-            RATE_BY_STATE_KEY => states_of_streams(settings, id),
+            RATE_BY_STATE_KEY => machine_states_of_streams(settings, id),
             _ => Vec::new(),
         })
     }
 
     /// Returns true if the row `id` has a goal for this quantity.
-    pub(crate) fn has_goal(&self, id: &str) -> bool {
+    pub(crate) fn has_goal_for_row(&self, id: &str) -> bool {
         let mut goals = GOALS.rows.iter();
         goals.any(|(row, quantity, _)| row == id && *quantity == self.name)
     }
 
     /// Returns the text that states a value and its interval in a comparison of two runs.
-    pub(crate) fn describe(&self, found: Measured) -> String {
+    pub(crate) fn describe_value(&self, found: MeasuredValue) -> String {
         let text = |value: f64| fill_template(&self.compared, context! { value });
         let text = |value| text(value).expect("a constant, valid template");
         let ends = found.interval.map(|ends| ends.map(text));
@@ -212,14 +216,14 @@ impl Quantity {
     /// Returns the verdict on `row`, whose quantity has the limit `limit`. If the machine was in
     /// two states, the quantity has to meet the limit in both. Returns `None` if the row does not
     /// have the quantity.
-    fn judge(&self, limit: f64, row: &Row, settings: &Map<String, Value>) -> Option<Verdict> {
-        let mut found = self.read(&row_with_ratios(row, settings))?;
-        let states = self.states(settings, &row.id);
+    fn judge_row(&self, limit: f64, row: &Row, settings: &Map<String, Value>) -> Option<Verdict> {
+        let mut found = self.read_value(&row_json_with_ratios(row, settings))?;
+        let states = self.machine_states(settings, &row.id);
         let rounds = states.iter().map(|state| state.rounds).sum();
-        if !states.is_empty() && !stats::has_median_interval(rounds) {
+        if !states.is_empty() && !stats::has_enough_values_for_interval(rounds) {
             found.interval = None;
         }
-        let text = |found: Measured| {
+        let text = |found: MeasuredValue| {
             let text = |value: f64| fill_template(&self.measured, context! { limit, value });
             let ends = match found.interval {
                 Some([low, high]) => format!(" [{}, {}]", text(low)?, text(high)?),
@@ -229,7 +233,7 @@ impl Quantity {
         };
         let in_state = |state: &MachineState| {
             let floor = format!(" (floor {:.0} ns)", state.floor_ns);
-            Some(text(Measured::in_state(state))? + &floor)
+            Some(text(MeasuredValue::from_state(state))? + &floor)
         };
         // WHY not of all ratios: a ratio does not depend on the floor as a rate does.
         let by_state = states.len() > 1 || (states.len() == 1 && !self.is_ratio);
@@ -254,12 +258,12 @@ impl Quantity {
 
     /// Returns the verdict on a value. It says if `limit` lies within the confidence interval of
     /// the value, and if a peer is not slower although a goal below 1 is met.
-    fn judge_value(&self, limit: f64, found: Measured) -> String {
+    fn judge_value(&self, limit: f64, found: MeasuredValue) -> String {
         let is_met = self.is_met(found.value, limit);
-        let word = if is_met { MET_WORD } else { MISSED_WORD };
+        let word = if is_met { MET_VERDICT } else { MISSED_VERDICT };
         let Some([low, high]) = found.interval else {
-            let word = if self.has_interval() {
-                TOO_FEW_ROUNDS
+            let word = if self.has_confidence_interval() {
+                TOO_FEW_ROUNDS_VERDICT
             } else {
                 word
             };
@@ -269,7 +273,7 @@ impl Quantity {
             true => ", limit within the interval",
             false => "",
         };
-        let ahead = match self.name == RATIO && is_met && limit < 1.0 {
+        let ahead = match self.name == RATIO_QUANTITY && is_met && limit < 1.0 {
             true if high < 1.0 => "; theirs is ahead",
             true if low <= 1.0 => "; neither is ahead",
             _ => "",
@@ -285,17 +289,17 @@ impl Quantity {
                 // Old records have states without an interval.
                 true => self.judge_value(
                     limit,
-                    Measured {
+                    MeasuredValue {
                         interval: state.ratio_ci.or(Some([state.ratio; 2])),
                         value: state.ratio,
                     },
                 ),
-                false => format!("{TOO_FEW_ROUNDS}: {}", state.rounds),
+                false => format!("{TOO_FEW_ROUNDS_VERDICT}: {}", state.rounds),
             };
             format!("{verdict} (floor {:.0} ns)", state.floor_ns)
         };
         let mut verdicts: Vec<String> = states.iter().map(judge).collect();
-        let words = [MISSED_WORD, MET_WORD];
+        let words = [MISSED_VERDICT, MET_VERDICT];
         verdicts.sort_by_key(|text| {
             words
                 .iter()
@@ -308,13 +312,13 @@ impl Quantity {
 
 /// Returns all quantities. A row is compared by the first general one that both runs have, and by
 /// each one for which it has a goal.
-pub(crate) fn quantities() -> &'static [Quantity] {
+pub(crate) fn all_quantities() -> &'static [Quantity] {
     &GOALS.quantities
 }
 
 /// Returns the quantity with this name, which must exist.
-pub(crate) fn quantity(name: &str) -> &'static Quantity {
-    let found = quantities().iter().find(|one| one.name == name);
+pub(crate) fn quantity_by_name(name: &str) -> &'static Quantity {
+    let found = all_quantities().iter().find(|one| one.name == name);
     found.expect("the constant list has all quantities of its goals")
 }
 
@@ -335,24 +339,25 @@ pub struct Verdict {
 impl Verdict {
     /// Returns true if the measured value meets the goal.
     pub fn is_met(&self) -> bool {
-        self.verdict.starts_with(MET_WORD)
+        self.verdict.starts_with(MET_VERDICT)
     }
 
     /// Returns true if the measured value does not meet the goal. If there were too few rounds for
     /// a verdict, the goal is neither met nor missed.
     pub fn is_missed(&self) -> bool {
-        self.verdict.starts_with(MISSED_WORD)
+        self.verdict.starts_with(MISSED_VERDICT)
     }
 }
 
 /// Returns a verdict for each goal whose row is among `rows`. Reads the ratios between rows, and
 /// the states of the machine, from `settings`.
-pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
+pub fn judge_goals(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let find = |id: &str| rows.iter().find(|row| row.id == id);
-    let stalls = find(STALLS_ROW).and_then(|row| row.figures.stalled_percent);
+    let stalls = find(STALLS_ROW_ID).and_then(|row| row.additional.stalled_percent);
     let of_goals = GOALS.rows.iter().filter_map(|(id, name, limit)| {
-        let mut verdict = quantity(name).judge(*limit, find(id)?, settings)?;
-        let is_stalled = stalls.filter(|percent| *percent > 1.0 && !id.ends_with(QUIET_SUFFIX));
+        let mut verdict = quantity_by_name(name).judge_row(*limit, find(id)?, settings)?;
+        let is_stalled =
+            stalls.filter(|percent| *percent > 1.0 && !id.ends_with(QUIET_ROW_ID_SUFFIX));
         if let Some(percent) = is_stalled.filter(|_| name == "p99" && verdict.is_missed()) {
             let text = format!("; the CPU stood still in {percent:.1} % of the time");
             verdict.verdict.push_str(&text);
@@ -362,8 +367,8 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let of_comparisons = rows.iter().filter_map(|row| {
         let mut goals = GOALS.comparisons.iter();
         let min = goals.find(|goal| row.id.starts_with(&goal.ids))?.min;
-        let mut verdict = quantity(RATIO).judge(min, row, settings)?;
-        if let Some(dropped) = row.figures.rounds_dropped {
+        let mut verdict = quantity_by_name(RATIO_QUANTITY).judge_row(min, row, settings)?;
+        if let Some(dropped) = row.additional.rounds_dropped {
             let text = format!("; {dropped} rounds without a value of the divisor are left out");
             verdict.verdict.push_str(&text);
         }
@@ -374,37 +379,41 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
 
 /// Computes the states of the machine during the streams of the row `id` that count, with the
 /// median rate in each. Returns an empty list if `settings` do not have the streams.
-fn states_of_streams(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
-    let streams: Option<Vec<StreamRecord>> = rows::value_of_row(settings, STREAMS_KEY, id);
+fn machine_states_of_streams(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
+    let streams: Option<Vec<StreamRecord>> = rows::row_setting(settings, STREAMS_KEY, id);
     let mut streams = streams.unwrap_or_default();
     streams.retain(|stream| stream.counts);
     let floors = streams
         .iter()
         .map(|one| one.floor_ns.iter().sum::<f64>() / 2.0);
     let rates = streams.iter().map(|one| (1.0, one.msgs_per_s));
-    state::split_by_state(&floors.collect::<Vec<_>>(), &rates.collect::<Vec<_>>())
+    state::find_machine_states(&floors.collect::<Vec<_>>(), &rates.collect::<Vec<_>>())
 }
 
 /// Returns the JSON of `row`, with its ratios to other rows, each with its 95 % confidence
 /// interval. Leaves out an interval of the median that is not one of enough rounds.
-pub(crate) fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
+pub(crate) fn row_json_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     let mut value = json!(row);
-    if !row.spread.is_some_and(|spread| spread.is_of_rounds()) {
+    if !row
+        .spread
+        .is_some_and(|spread| spread.is_interval_of_rounds())
+    {
         value["spread"] = Value::Null;
     }
-    value["ratio_to"] = rows::value_of_row(settings, RATIOS_KEY, &row.id).unwrap_or_default();
+    value["ratio_to"] = rows::row_setting(settings, RATIOS_KEY, &row.id).unwrap_or_default();
     value
 }
 
 /// Returns a table of `verdicts` for the rows of `report`; `None` if there are no verdicts. It also
 /// shows the floor of each row, and its ratios if the machine was in two states.
 pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
-    let columns = Columns::of_table("goals");
+    let columns = TableColumns::of_table("goals");
     let mut table = empty_table(&columns.headings());
     for one in verdicts {
         let mut value = json!(one);
-        value["states"] = json!(quantity(RATIO).states(&report.settings, &one.id));
-        let floor = rows::value_of_row(&report.settings, FLOOR_NS_KEY, &one.id);
+        value["states"] =
+            json!(quantity_by_name(RATIO_QUANTITY).machine_states(&report.settings, &one.id));
+        let floor = rows::row_setting(&report.settings, FLOOR_NS_KEY, &one.id);
         value["floor"] = floor.unwrap_or_else(|| json!([]));
         table.add_row(
             columns

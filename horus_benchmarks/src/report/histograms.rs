@@ -39,7 +39,7 @@ pub struct RowSamples {
 
 impl RowSamples {
     /// Returns a histogram of the samples, converted to picoseconds.
-    fn histogram(&self) -> io::Result<Histogram<u64>> {
+    fn picosecond_histogram(&self) -> io::Result<Histogram<u64>> {
         let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).map_err(io::Error::other)?;
         for (value, count) in self.samples.value_counts() {
             let ps = (value as f64 * self.ns_per_unit * PS_PER_NS).round() as u64;
@@ -51,7 +51,7 @@ impl RowSamples {
 
 /// Writes the histograms of all rows that have samples to the file `path`. Each histogram has the
 /// id of its row as a tag. Writes no file if no row has samples.
-pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
+pub fn write_histogram_log(rows: &[Row], path: &Path) -> io::Result<()> {
     let timed: Vec<(&Row, &RowSamples)> = rows
         .iter()
         .filter_map(|row| Some((row, row.samples.as_ref()?)))
@@ -67,7 +67,7 @@ pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
         .with_max_value_divisor(PS_PER_NS)
         .begin_log_with(&mut text, &mut serializer)?;
     for (row, timed) in timed {
-        let histogram = timed.histogram()?;
+        let histogram = timed.picosecond_histogram()?;
         let tag = Tag::new(&row.id);
         log.write_histogram(&histogram, Duration::ZERO, Duration::ZERO, tag)
             .map_err(|error| io::Error::other(format!("{}: {error:?}", row.id)))?;
@@ -77,31 +77,34 @@ pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
 
 /// Reads the histograms in the log file `path`. Returns the tag and the values of each histogram;
 /// the values are in picoseconds.
-pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
+pub fn read_histogram_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     let text = fs::read(path)?;
     let mut deserializer = Deserializer::new();
     let mut histograms = Vec::new();
     for entry in IntervalLogIterator::new(&text) {
-        let LogEntry::Interval(interval) = entry.map_err(invalid_data)? else {
+        let LogEntry::Interval(interval) = entry.map_err(invalid_data_error)? else {
             continue;
         };
         let Some(tag) = interval.tag() else { continue };
         let bytes = STANDARD.decode(interval.encoded_histogram());
-        let bytes = bytes.map_err(invalid_data)?;
+        let bytes = bytes.map_err(invalid_data_error)?;
         let histogram = deserializer.deserialize(&mut bytes.as_slice());
-        histograms.push((tag.as_str().to_owned(), histogram.map_err(invalid_data)?));
+        histograms.push((
+            tag.as_str().to_owned(),
+            histogram.map_err(invalid_data_error)?,
+        ));
     }
     Ok(histograms)
 }
 
-fn invalid_data(error: impl Debug) -> io::Error {
+fn invalid_data_error(error: impl Debug) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}"))
 }
 
 /// Returns the points of a percentile curve. Each point is a value in nanoseconds, preceded by the
 /// number of samples of which one is above that value. These numbers go from 1 to the number of
 /// all samples.
-pub fn curve_points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
+pub fn percentile_curve_points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     let all = histogram.len() as f64;
     let steps = histogram.iter_quantiles(CURVE_POINTS_PER_HALVING);
     let point = |step: IterationValue<u64>| {

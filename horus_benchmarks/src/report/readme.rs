@@ -18,23 +18,23 @@ use serde_json::json;
 use crate::report::goals::{self, FLOOR_NS_KEY};
 use crate::report::research::record::{self, ProgramRecord, RunRecord};
 use crate::report::rows::{self, Row};
-use crate::report::template::{Columns, new_engine};
+use crate::report::template::{TableColumns, new_template_engine};
 
 /// The groups of tables in JSON. The key of a group is its name in the marker lines of a document.
-const TABLE_DEFINITIONS: &str = include_str!("readme.json");
+const TABLE_DEFINITIONS_JSON: &str = include_str!("readme.json");
 
 /// The template of the text that stands between two marker lines.
-const GROUP_TEXT: &str = include_str!("readme.txt");
+const TABLE_GROUP_TEMPLATE: &str = include_str!("readme.txt");
 
 /// Name of the benchmark program that every shown record must have. Its rows come before rows of
 /// other programs with the same id.
-const SHOWN_PROGRAM: &str = "all_paths_latency";
+const REQUIRED_PROGRAM: &str = "all_paths_latency";
 
 /// A table of rows of a record.
 #[derive(Deserialize)]
 struct ReadmeTable {
     /// The columns of the table. The template of the second one must have a value in every row.
-    columns: Columns,
+    columns: TableColumns,
     /// The lines of the table. For each one: the name that is shown, and the id of the row.
     rows: Vec<(String, String)>,
 }
@@ -45,20 +45,20 @@ pub type ReadmeError = String;
 /// The record that is shown in a document, together with all records of the same CPU, including the
 /// shown one.
 #[derive(Debug)]
-pub struct Records {
+pub struct ReadmeRecords {
     shown: RunRecord,
     all: Vec<RunRecord>,
 }
 
-impl Records {
+impl ReadmeRecords {
     /// Reads the record in the directory `path`. Also reads those records in the directories beside
     /// `path` that were made on the same CPU.
-    pub fn read(path: &Path) -> Result<Records, ReadmeError> {
+    pub fn read(path: &Path) -> Result<ReadmeRecords, ReadmeError> {
         let failed = record_error(path);
         let shown = RunRecord::read(path).map_err(&failed)?;
-        if shown.program(SHOWN_PROGRAM).is_none() {
+        if shown.program(REQUIRED_PROGRAM).is_none() {
             return Err(failed(io::Error::other(format!(
-                "no rows of {SHOWN_PROGRAM}"
+                "no rows of {REQUIRED_PROGRAM}"
             ))));
         }
         let beside = path.parent().unwrap_or(path);
@@ -72,29 +72,30 @@ impl Records {
                 Err(error) => return Err(record_error(&directory)(error)),
             }
         }
-        Ok(Records { shown, all })
+        Ok(ReadmeRecords { shown, all })
     }
 
     /// Returns the JSON of the row `id` in the shown record. Adds to it the text that says what was
     /// measured (`basis`), the floor beside its rounds, the states of the machine, and the range of
     /// each value over all records.
-    fn row(&self, id: &str) -> Option<serde_json::Value> {
-        let programs = self.shown.program(SHOWN_PROGRAM).into_iter();
+    fn row_json(&self, id: &str) -> Option<serde_json::Value> {
+        let programs = self.shown.program(REQUIRED_PROGRAM).into_iter();
         let mut programs = programs.chain(&self.shown.programs);
         let (program, row) = programs.find_map(|program| Some((program, program.row(id)?)))?;
         let mut value = json!(row);
-        value["basis"] = program.basis(id).into();
-        let floor: Option<[f64; 3]> = rows::value_of_row(&program.settings, FLOOR_NS_KEY, id);
+        value["basis"] = program.measurement_method(id).into();
+        let floor: Option<[f64; 3]> = rows::row_setting(&program.settings, FLOOR_NS_KEY, id);
         value["floor"] = json!(floor);
-        let states = |quantity| goals::quantity(quantity).states(&program.settings, id);
+        let states =
+            |quantity| goals::quantity_by_name(quantity).machine_states(&program.settings, id);
         value["states"] = json!(states("floor"));
         value["rate_states"] = json!(states("rate"));
-        let is_sole = is_of_sole_subscriber(program, id);
+        let is_sole = has_single_subscriber(program, id);
         let rows = self.all.iter().flat_map(RunRecord::rows);
         let rows = rows
-            .filter(|(program, row)| row.id == id && is_of_sole_subscriber(program, id) == is_sole);
+            .filter(|(program, row)| row.id == id && has_single_subscriber(program, id) == is_sole);
         let rows: Vec<&Row> = rows.map(|(_, row)| row).collect();
-        let range = |figure: fn(&Row) -> Option<f64>| value_range(&rows, figure);
+        let range = |read_value: fn(&Row) -> Option<f64>| value_range(&rows, read_value);
         value["span"] = json!({
             "p50": range(|row| Some(row.ns?.p50)),
             "floor_ratio": range(|row| row.floor_ratio),
@@ -104,7 +105,7 @@ impl Records {
     }
     /// Returns the text of the group `name` of tables. It names the machine, the commit and the
     /// record, to which it links with the path `link`, and states the number of missed goals.
-    fn render_group(
+    fn render_table_group(
         &self,
         name: &str,
         tables: &[ReadmeTable],
@@ -118,7 +119,7 @@ impl Records {
         let undecided = others.iter().filter(|(one, _)| !one.is_met()).count();
         let shown = self
             .shown
-            .program(SHOWN_PROGRAM)
+            .program(REQUIRED_PROGRAM)
             .map(|program| json!({ "machine": program.machine, "commit": program.commit }));
         let values = context! {
             group => name,
@@ -130,7 +131,7 @@ impl Records {
             undecided,
             missed => Value::from(Serde(missed)),
         };
-        let text = new_engine().render_str(GROUP_TEXT, values);
+        let text = new_template_engine().render_str(TABLE_GROUP_TEMPLATE, values);
         Ok(text.expect("a constant, valid template"))
     }
 
@@ -141,7 +142,7 @@ impl Records {
         for (name, id) in &table.rows {
             let missing =
                 || format!("the record has no row '{id}': record a full run of all programs");
-            let mut row = self.row(id).ok_or_else(missing)?;
+            let mut row = self.row_json(id).ok_or_else(missing)?;
             row["name"] = name.as_str().into();
             let cells = table.columns.cells(row);
             cells[1].as_ref().ok_or_else(missing)?;
@@ -155,23 +156,23 @@ impl Records {
 /// Returns true if the topic of the row `id` was declared to have only one subscriber. WHY this
 /// matters: in old records it was in rows that have the default setting now, and with it small
 /// messages stream about twice as fast.
-fn is_of_sole_subscriber(program: &ProgramRecord, id: &str) -> bool {
-    program.basis(id).contains("subscribers_max")
+fn has_single_subscriber(program: &ProgramRecord, id: &str) -> bool {
+    program.measurement_method(id).contains("subscribers_max")
 }
 
-/// Returns the smallest and the largest value that `figure` returns for any of `rows`.
-fn value_range(rows: &[&Row], figure: fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
-    let figures = rows.iter().filter_map(|row| figure(row));
-    figures.fold(None, |span, figure| {
-        let [low, high] = span.unwrap_or([figure; 2]);
-        Some([figure.min(low), figure.max(high)])
+/// Returns the smallest and the largest value that `read_value` returns for any of `rows`.
+fn value_range(rows: &[&Row], read_value: fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
+    let values = rows.iter().filter_map(|row| read_value(row));
+    values.fold(None, |span, value| {
+        let [low, high] = span.unwrap_or([value; 2]);
+        Some([value.min(low), value.max(high)])
     })
 }
 
 /// Returns the newest record in a CPU's directory: the record in which the shown program was
 /// started last. If the directory is itself a record, returns that directory.
-pub fn newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
-    let shown = |path: &Path| path.join(SHOWN_PROGRAM).with_extension("json");
+pub fn find_newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
+    let shown = |path: &Path| path.join(REQUIRED_PROGRAM).with_extension("json");
     if shown(path).is_file() {
         return Ok(path.to_owned());
     }
@@ -194,7 +195,7 @@ fn record_error(path: &Path) -> impl Fn(io::Error) -> ReadmeError {
     }
 }
 
-fn marker_error(marker: &str) -> ReadmeError {
+fn missing_marker_error(marker: &str) -> ReadmeError {
     format!("the document has no line '{marker}' where it belongs")
 }
 
@@ -204,9 +205,13 @@ fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Returns the document with its tables re-created from `records`. `link` is the path by which the
 /// document can link to the shown record.
-pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
+pub fn update_tables(
+    document: &str,
+    records: &ReadmeRecords,
+    link: &str,
+) -> Result<String, ReadmeError> {
     let groups: BTreeMap<String, Vec<ReadmeTable>> =
-        serde_json::from_str(TABLE_DEFINITIONS).expect("a constant, valid description");
+        serde_json::from_str(TABLE_DEFINITIONS_JSON).expect("a constant, valid description");
     let mut text = document.to_owned();
     let mut found = 0;
     for (name, tables) in &groups {
@@ -214,13 +219,15 @@ pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<St
         let Some((before, rest)) = text.split_once(&begin) else {
             continue;
         };
-        let (_, after) = rest.split_once(&end).ok_or_else(|| marker_error(&end))?;
-        let group = records.render_group(name, tables, link)?;
+        let (_, after) = rest
+            .split_once(&end)
+            .ok_or_else(|| missing_marker_error(&end))?;
+        let group = records.render_table_group(name, tables, link)?;
         text = format!("{before}{begin}\n{group}{end}{after}");
         found += 1;
     }
     match found {
-        0 => Err(marker_error("<!-- latency:begin -->")),
+        0 => Err(missing_marker_error("<!-- latency:begin -->")),
         _ => Ok(text),
     }
 }

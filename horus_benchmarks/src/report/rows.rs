@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::measure::machine::Machine;
-use crate::measure::micro::MicroResult;
-use crate::measure::spread::Spread;
+use crate::measure::micro::BatchResult;
+use crate::measure::spread::MedianUncertainty;
 use crate::measure::stats::{self, Percentiles, PercentilesWithoutOutliers, Ratio, Samples};
 use crate::measure::stream::StreamResult;
 use crate::measure::tsc::TscClock;
-use crate::measure::workload::Round;
-use crate::report::figures::Figures;
+use crate::measure::workload::RoundResult;
+use crate::report::additional_values::AdditionalValues;
 use crate::report::histograms::{self, RowSamples};
 
 /// Key in the settings of a report for the text that says how each row was measured.
-const BASIS_KEY: &str = "basis";
+const MEASUREMENT_METHOD_KEY: &str = "basis";
 
 /// One result of a benchmark, which is a line in the tables of the report. Values that do not apply
 /// are absent.
@@ -28,7 +28,7 @@ pub struct Row {
     /// Number of messages. `None` if the row measures operations that move no messages, as some
     /// rows of Python and C++ do.
     #[serde(flatten)]
-    pub counts: Option<Counts>,
+    pub counts: Option<MessageCounts>,
     /// Percentiles of all samples of the row in nanoseconds. No samples were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns: Option<Percentiles>,
@@ -37,7 +37,7 @@ pub struct Row {
     pub filtered_ns: Option<PercentilesWithoutOutliers>,
     /// The 95 % confidence interval of the median, and the variation among the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spread: Option<Spread>,
+    pub spread: Option<MedianUncertainty>,
     /// Times of the `send` call alone. They are not latencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<SendTimes>,
@@ -64,7 +64,7 @@ pub struct Row {
     pub floor_ratio_ci: Option<[f64; 2]>,
     /// Values that only some rows have, such as values of schedulers.
     #[serde(flatten)]
-    pub figures: Figures,
+    pub additional: AdditionalValues,
     /// All samples of the row. They are written to a file of [`histograms`] and not to the JSON.
     #[serde(skip)]
     pub samples: Option<RowSamples>,
@@ -72,7 +72,7 @@ pub struct Row {
 
 /// Number of messages of a row, without the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct MessageCounts {
     /// Number of messages or other operations that were sent.
     pub sent: u64,
     /// Number of messages that were received and verified.
@@ -96,8 +96,8 @@ impl Row {
         Row {
             id: id.to_owned(),
             ns: Some(samples.percentiles(ns_per_unit)),
-            filtered_ns: Some(samples.without_outliers(ns_per_unit)),
-            spread: Spread::from_samples(samples, ns_per_unit),
+            filtered_ns: Some(samples.percentiles_without_outliers(ns_per_unit)),
+            spread: MedianUncertainty::from_samples(samples, ns_per_unit),
             samples: Some(RowSamples {
                 samples: samples.clone(),
                 ns_per_unit,
@@ -108,30 +108,34 @@ impl Row {
     }
 
     /// Returns the number of messages that were sent; 0 if the row does not record it.
-    pub fn sent(&self) -> u64 {
+    pub fn sent_messages(&self) -> u64 {
         self.counts.unwrap_or_default().sent
     }
 
     /// Returns the number of messages that were received; 0 if the row does not
     /// record it.
-    pub fn received(&self) -> u64 {
+    pub fn received_messages(&self) -> u64 {
         self.counts.unwrap_or_default().received
     }
 
     /// Returns the number of messages that were lost; 0 if the row does not record it.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_messages(&self) -> u64 {
         self.counts.unwrap_or_default().lost
     }
 
     /// Creates a row from timed batches. Its percentiles are percentiles of the batches' means.
-    pub fn from_micro(id: &str, micro: &MicroResult, clock: &TscClock) -> Row {
-        Row::from_samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64)
-            .with_counts(micro.done, micro.verified)
+    pub fn from_batches(id: &str, batches: &BatchResult, clock: &TscClock) -> Row {
+        Row::from_samples(
+            id,
+            &batches.batches,
+            clock.ns_per_tick() / batches.operations_per_batch as f64,
+        )
+        .with_counts(batches.operations, batches.verified)
     }
 
-    /// Creates a row of one-way latencies from rounds of ping-pong. [`Round::ns_per_unit`] converts
-    /// the times to one-way times.
-    pub fn from_rounds(id: &str, round: &Round, clock: &TscClock) -> Row {
+    /// Creates a row of one-way latencies from rounds of ping-pong. [`RoundResult::ns_per_unit`]
+    /// converts the times to one-way times.
+    pub fn from_rounds(id: &str, round: &RoundResult, clock: &TscClock) -> Row {
         Row::from_samples(id, &round.ticks, round.ns_per_unit(clock))
             .with_counts(round.sent, round.received)
     }
@@ -139,7 +143,7 @@ impl Row {
     /// Creates a row from repeated streams: adds up the messages of all streams, and sets the rate
     /// to the median of `rates`, as [`with_rates`](Self::with_rates) does.
     pub fn from_streams(id: &str, streams: &[StreamResult], rates: &[f64]) -> Row {
-        let sent = streams.iter().map(StreamResult::sent).sum();
+        let sent = streams.iter().map(StreamResult::sent_messages).sum();
         let received = streams.iter().map(|stream| stream.received).sum();
         let row = Row {
             id: id.to_owned(),
@@ -151,7 +155,7 @@ impl Row {
     /// Returns the row with these numbers of messages. Those that were not received are lost.
     pub fn with_counts(mut self, sent: u64, received: u64) -> Row {
         let lost = sent - received;
-        self.counts = Some(Counts {
+        self.counts = Some(MessageCounts {
             sent,
             received,
             lost,
@@ -185,7 +189,7 @@ impl Row {
 
     /// Returns the number of threads that are busy at the same time. If the row does not state this
     /// number, it is two for a row between two threads or processes, otherwise one.
-    fn busy_threads(&self) -> usize {
+    fn busy_thread_count(&self) -> usize {
         self.busy_threads
             .unwrap_or(1 + usize::from(self.id.contains("/cross_")))
     }
@@ -222,15 +226,15 @@ impl Report {
     }
 
     /// Stores `value` as the setting `name` of the report.
-    pub fn set(&mut self, name: &str, value: impl Serialize) {
+    pub fn set_setting(&mut self, name: &str, value: impl Serialize) {
         self.settings.insert(name.to_owned(), json!(value));
     }
 
     /// Adds a row, and stores in the settings how it was measured (`RTT/2`, `TSC`, `batches of
     /// 1024`).
-    pub fn push(&mut self, mut row: Row, basis: &str) {
-        row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
-        self.set_row_setting(BASIS_KEY, &row.id, basis);
+    pub fn add_row(&mut self, mut row: Row, method: &str) {
+        row.oversubscribed |= row.busy_thread_count() > self.machine.usable_cpus();
+        self.set_row_setting(MEASUREMENT_METHOD_KEY, &row.id, method);
         self.rows.push(row);
     }
 
@@ -251,18 +255,18 @@ impl Report {
         let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         text.push('\n');
         std::fs::write(path, text)?;
-        histograms::write_log(&self.rows, &path.with_extension("hlog"))
+        histograms::write_histogram_log(&self.rows, &path.with_extension("hlog"))
     }
 
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
-    pub fn basis(&self, id: &str) -> &str {
-        recorded_basis(&self.settings, id)
+    pub fn measurement_method(&self, id: &str) -> &str {
+        recorded_measurement_method(&self.settings, id)
     }
 }
 
 /// Returns the value for the row `id` in the group `group` of the settings of a report. Returns
 /// `None` if there is none, or if it has a type other than `T`.
-pub(crate) fn value_of_row<'a, T: Deserialize<'a>>(
+pub(crate) fn row_setting<'a, T: Deserialize<'a>>(
     settings: &'a Map<String, Value>,
     group: &str,
     id: &str,
@@ -271,6 +275,9 @@ pub(crate) fn value_of_row<'a, T: Deserialize<'a>>(
 }
 
 /// Returns the text that says how the row `id` was measured; empty if the settings have none.
-pub(crate) fn recorded_basis<'a>(settings: &'a Map<String, Value>, id: &str) -> &'a str {
-    value_of_row(settings, BASIS_KEY, id).unwrap_or_default()
+pub(crate) fn recorded_measurement_method<'a>(
+    settings: &'a Map<String, Value>,
+    id: &str,
+) -> &'a str {
+    row_setting(settings, MEASUREMENT_METHOD_KEY, id).unwrap_or_default()
 }

@@ -6,10 +6,10 @@ use minijinja::value::{Serde, Value};
 use serde_json::json;
 
 use crate::report::rows::{Report, Row};
-use crate::report::template::{Columns, new_engine};
+use crate::report::template::{TableColumns, new_template_engine};
 
 /// The template of the whole text.
-const TERMINAL_TEXT: &str = include_str!("terminal.txt");
+const TERMINAL_TEMPLATE: &str = include_str!("terminal.txt");
 
 /// Returns the whole report as text for a terminal. It has tables of times, of rates and of
 /// comparisons, except those without rows.
@@ -17,16 +17,16 @@ pub fn render(report: &Report) -> String {
     let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
     let (compared, streamed) = others
         .into_iter()
-        .partition(|row| row.figures.ratio.is_some());
+        .partition(|row| row.additional.ratio.is_some());
     let groups = [timed, streamed, compared].into_iter();
     let tables: Vec<String> = groups
         .filter(|rows: &Vec<&Row>| !rows.is_empty())
         .map(|rows| make_table(report, &rows).to_string())
         .collect();
     let machine = Value::from(Serde(&report.machine));
-    new_engine()
+    new_template_engine()
         .render_str(
-            TERMINAL_TEXT,
+            TERMINAL_TEMPLATE,
             context! { commit => &report.commit, tables, ..machine },
         )
         .expect("a constant, valid template")
@@ -42,10 +42,10 @@ pub fn empty_table(headings: &[&str]) -> Table {
 
 /// Returns a table of `rows`, without the columns that are empty in all of them.
 fn make_table(report: &Report, rows: &[&Row]) -> Table {
-    let columns = Columns::of_table("terminal");
+    let columns = TableColumns::of_table("terminal");
     let cells = rows.iter().map(|row| {
         let mut value = json!(row);
-        value["basis"] = report.basis(&row.id).into();
+        value["basis"] = report.measurement_method(&row.id).into();
         columns.cells(value)
     });
     let lines: Vec<Vec<Option<String>>> = cells.collect();

@@ -9,22 +9,22 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior}
 use serde::{Deserialize, Serialize};
 
 /// The columns of the tables in which all rows have the same form, by the name of the table.
-static COLUMNS: LazyLock<BTreeMap<String, Columns>> = LazyLock::new(|| {
+static COLUMNS_BY_TABLE: LazyLock<BTreeMap<String, TableColumns>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("columns.json")).expect("a constant, valid list")
 });
 
 /// The columns of a table. For each one: a heading, and a template that is filled from a row.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Columns(Vec<(String, String)>);
+pub(crate) struct TableColumns(Vec<(String, String)>);
 
-impl Columns {
+impl TableColumns {
     /// Returns the columns of the table `name`.
     ///
     /// # Panics
     ///
     /// If there is no table with this name.
-    pub(crate) fn of_table(name: &str) -> &'static Columns {
-        &COLUMNS[name]
+    pub(crate) fn of_table(name: &str) -> &'static TableColumns {
+        &COLUMNS_BY_TABLE[name]
     }
 
     pub(crate) fn headings(&self) -> Vec<&str> {
@@ -43,16 +43,16 @@ impl Columns {
 }
 
 /// The engine for templates in which every value is required.
-static STRICT_ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut engine = new_engine();
+static STRICT_TEMPLATE_ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut engine = new_template_engine();
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
-    engine.set_formatter(write_required);
+    engine.set_formatter(write_required_value);
     engine
 });
 
 /// Creates an engine for templates that knows the formats of numbers as filters. For example,
 /// `{{ ns.p50|time }}` shows a number of nanoseconds with a suitable unit.
-pub(crate) fn new_engine() -> Environment<'static> {
+pub(crate) fn new_template_engine() -> Environment<'static> {
     let mut engine = Environment::new();
     let mut syntax = SyntaxConfig::builder();
     let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
@@ -81,10 +81,14 @@ pub(crate) fn new_engine() -> Environment<'static> {
 /// Fills a template with the fields of `value`. Returns `None` if a value of the template is
 /// missing, null or an empty text.
 pub(crate) fn fill_template(template: &str, value: impl Into<Value>) -> Option<String> {
-    STRICT_ENGINE.render_str(template, value).ok()
+    STRICT_TEMPLATE_ENGINE.render_str(template, value).ok()
 }
 
-fn write_required(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+fn write_required_value(
+    out: &mut Output<'_>,
+    _: &mut State<'_, '_>,
+    value: &Value,
+) -> Result<(), Error> {
     if value.is_undefined() || value.is_none() || value.as_str() == Some("") {
         return Err(Error::from(ErrorKind::UndefinedError));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{CommandFactory, FromArgMatches, Parser, value_parser};
 
 /// Minimum number of rounds for a verdict. With fewer rounds, a ratio is not reliable enough.
-pub const VERDICT_ROUNDS: u32 = 20;
+pub const VERDICT_ROUNDS_MIN: u32 = 20;
 
 /// The command line of a benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Parser)]
@@ -63,7 +63,7 @@ impl Args {
 
 /// The effort of a run: the number of rounds, and the numbers of messages in each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Effort {
+pub struct MeasurementEffort {
     /// Number of rounds.
     pub rounds: u32,
     /// Number of messages in each round that are verified but not timed.
@@ -72,15 +72,15 @@ pub struct Effort {
     pub samples: u64,
 }
 
-impl Effort {
+impl MeasurementEffort {
     /// Returns the effort that the command line requests. `rounds_and_samples` has the default
     /// numbers of rounds and of timed messages in each round. In addition to the timed messages,
     /// each round has warm-up messages: a tenth of that number.
-    pub fn new(args: &Args, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Effort {
+    pub fn new(args: &Args, rounds_and_samples: QuickOrFull<(u32, u64)>) -> MeasurementEffort {
         let (rounds, samples) = args.quick_or_full(rounds_and_samples);
         let samples = args.samples.unwrap_or(samples);
         let rounds = args.rounds.unwrap_or(rounds);
-        Effort {
+        MeasurementEffort {
             rounds,
             warm_up: samples.div_ceil(10),
             samples,

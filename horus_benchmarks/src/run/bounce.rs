@@ -5,18 +5,18 @@ use std::sync::atomic;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::lines::{Line, SharedCacheLines};
-use crate::measure::payload::Seq;
+use crate::measure::lines::{SharedCacheLine, SharedCacheLines};
+use crate::measure::payload::SeqMessage;
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{
-    Round, RoundPlan, Timing, WorkloadError, run_far_end, run_near_end,
+    RoundPlan, RoundResult, TimedPart, WorkloadError, run_echoing_end, run_measuring_end,
 };
 
 /// The choice of the cache lines that the two ends of the floor write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FloorLines {
+pub enum FloorLineCount {
     /// Both ends write the same word, in turn.
     One,
     /// Each end writes a word in a different line. Ratios to the floor are computed with this
@@ -25,15 +25,15 @@ pub enum FloorLines {
 }
 
 /// Maximum number of `pause` instructions between two polls. The floor tries every number from 0.
-pub const PAUSES_MAX: u32 = 3;
+pub const PAUSES_AFTER_POLL_MAX: u32 = 3;
 
 /// The description of one round of the floor, which both ends get.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the types say it")]
 pub struct FloorJob {
-    pub lines: FloorLines,
+    pub lines: FloorLineCount,
     /// Number of `pause` instructions after each load that found nothing new, at most
-    /// [`PAUSES_MAX`].
+    /// [`PAUSES_AFTER_POLL_MAX`].
     pub pauses: u32,
     pub plan: RoundPlan,
     pub source: TickSource,
@@ -47,8 +47,10 @@ macro_rules! over_lines {
             ($pauses:expr) => {{
                 let mut end = FloorEnd::<$pauses>::new($memory, $job.lines, $end);
                 match $job.plan.timing {
-                    Timing::OneWay => $run::<[u64; 2]>(&mut end, &$job.plan, $job.source, $watch),
-                    _ => $run::<Seq>(&mut end, &$job.plan, $job.source, $watch),
+                    TimedPart::OneWay => {
+                        $run::<[u64; 2]>(&mut end, &$job.plan, $job.source, $watch)
+                    }
+                    _ => $run::<SeqMessage>(&mut end, &$job.plan, $job.source, $watch),
                 }
             }};
         }
@@ -56,68 +58,68 @@ macro_rules! over_lines {
             0 => with!(0),
             1 => with!(1),
             2 => with!(2),
-            _ => with!(PAUSES_MAX),
+            _ => with!(PAUSES_AFTER_POLL_MAX),
         }
     }};
 }
 
 /// Runs the measuring end of a round. All words of the lines must be 0, and the far end must have
 /// the same job.
-pub fn run_near(
+pub fn run_measuring_floor_end(
     memory: &SharedCacheLines,
     job: &FloorJob,
     watch: &OtherEndWatch,
-) -> Result<Round, WorkloadError> {
-    over_lines!(run_near_end, memory, job, EndRole::Near, watch)
+) -> Result<RoundResult, WorkloadError> {
+    over_lines!(run_measuring_end, memory, job, FloorEndRole::Near, watch)
 }
 
 /// Runs the echoing end of a round of the floor.
-pub fn run_far(
+pub fn run_echoing_floor_end(
     memory: &SharedCacheLines,
     job: &FloorJob,
     watch: &OtherEndWatch,
-) -> Result<Round, WorkloadError> {
-    over_lines!(run_far_end, memory, job, EndRole::Far, watch)
+) -> Result<RoundResult, WorkloadError> {
+    over_lines!(run_echoing_end, memory, job, FloorEndRole::Far, watch)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum EndRole {
+enum FloorEndRole {
     Near,
     Far,
 }
 
 /// One end of the floor. The line that it writes and the line that it watches may be the same.
 struct FloorEnd<'a, const PAUSES: u32> {
-    out: &'a Line,
-    back: &'a Line,
+    out: &'a SharedCacheLine,
+    back: &'a SharedCacheLine,
     /// The lowest bit of every word that this end writes, which distinguishes the two ends.
-    mark: u64,
+    side_bit: u64,
     one_line: bool,
     /// The value of the watched word while there is no new message.
     last_word: u64,
 }
 
 impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
-    fn new(memory: &'a SharedCacheLines, lines: FloorLines, end: EndRole) -> Self {
+    fn new(memory: &'a SharedCacheLines, lines: FloorLineCount, end: FloorEndRole) -> Self {
         let (first, second) = match lines {
-            FloorLines::One => (memory.line(0), memory.line(0)),
-            FloorLines::Two => (memory.line(0), memory.line(1)),
+            FloorLineCount::One => (memory.line(0), memory.line(0)),
+            FloorLineCount::Two => (memory.line(0), memory.line(1)),
         };
         let (out, back) = match end {
-            EndRole::Near => (first, second),
-            EndRole::Far => (second, first),
+            FloorEndRole::Near => (first, second),
+            FloorEndRole::Far => (second, first),
         };
         FloorEnd {
             out,
             back,
-            mark: u64::from(end == EndRole::Far),
-            one_line: lines == FloorLines::One,
+            side_bit: u64::from(end == FloorEndRole::Far),
+            one_line: lines == FloorLineCount::One,
             last_word: 0,
         }
     }
 
     #[inline(always)]
-    fn load_new(&mut self) -> Option<u64> {
+    fn load_new_word(&mut self) -> Option<u64> {
         // ORDERING(floor): Acquire. Pairs with the Release in `store_word`: a side that sees the
         // word sees what was written before it, as the reader of a ring must.
         let word = self.back.words[0].load(atomic::Ordering::Acquire);
@@ -136,22 +138,22 @@ impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
         if self.one_line {
             self.last_word = word;
         }
-        // ORDERING(floor): Release. Pairs with the Acquire in `load_new`.
+        // ORDERING(floor): Release. Pairs with the Acquire in `load_new_word`.
         self.out.words[0].store(word, atomic::Ordering::Release);
     }
 }
 
-impl<const PAUSES: u32> Endpoint<Seq> for FloorEnd<'_, PAUSES> {
+impl<const PAUSES: u32> Endpoint<SeqMessage> for FloorEnd<'_, PAUSES> {
     #[inline(always)]
-    fn send(&mut self, message: &Seq) -> bool {
-        self.store_word(message.0 << 1 | self.mark);
+    fn send(&mut self, message: &SeqMessage) -> bool {
+        self.store_word(message.0 << 1 | self.side_bit);
         true
     }
 
     #[inline(always)]
-    fn recv(&mut self, message: &mut Seq) -> bool {
-        self.load_new()
-            .map(|word| *message = Seq(word >> 1))
+    fn recv(&mut self, message: &mut SeqMessage) -> bool {
+        self.load_new_word()
+            .map(|word| *message = SeqMessage(word >> 1))
             .is_some()
     }
 }
@@ -168,11 +170,11 @@ impl<const PAUSES: u32> Endpoint<[u64; 2]> for FloorEnd<'_, PAUSES> {
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u64; 2]) -> bool {
-        let Some(word) = self.load_new() else {
+        let Some(word) = self.load_new_word() else {
             return false;
         };
-        // Relaxed: ordered by the Acquire in `load_new`; the other end writes again only after an
-        // answer.
+        // Relaxed: ordered by the Acquire in `load_new_word`; the other end writes again only after
+        // an answer.
         *message = [word, self.back.words[1].load(atomic::Ordering::Relaxed)];
         true
     }

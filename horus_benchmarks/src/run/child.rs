@@ -78,15 +78,15 @@ impl ChildProcess {
     /// Sends one line to the child. Blocks only if the child has not yet read 64 KiB of lines.
     pub fn send_line(&mut self, line: &str) -> Result<(), ChildError> {
         let sent = self.jobs.write_all(format!("{line}\n").as_bytes());
-        sent.map_err(|error| self.died_or(ChildError::Pipe(error)))
+        sent.map_err(|error| self.exit_error_or(ChildError::Pipe(error)))
     }
 
     /// Waits up to `limit` for the next line from the child, and returns it.
     pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
         // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
         // in the buffer that `poll` would not see.
-        if !readable_within(self.answers.get_ref(), limit).map_err(ChildError::Pipe)? {
-            return Err(self.died_or(ChildError::Silent(limit)));
+        if !is_readable_within(self.answers.get_ref(), limit).map_err(ChildError::Pipe)? {
+            return Err(self.exit_error_or(ChildError::Silent(limit)));
         }
         let mut line = String::new();
         self.answers
@@ -103,12 +103,12 @@ impl ChildProcess {
 
     /// Returns a function that returns true if the child has ended. It may be called while this
     /// object exists.
-    pub fn death_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+    pub fn child_death_check(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let pid = Pid::from_child(&self.process);
-        move || has_ended(pid)
+        move || has_child_ended(pid)
     }
 
-    fn died_or(&mut self, otherwise: ChildError) -> ChildError {
+    fn exit_error_or(&mut self, otherwise: ChildError) -> ChildError {
         match self.process.try_wait() {
             Ok(Some(status)) => ChildError::Died(status),
             _ => otherwise,
@@ -135,7 +135,7 @@ pub struct ChildContext {
 impl ChildContext {
     /// Returns the settings of this process if it is a child process. The `main` function of every
     /// benchmark calls this first.
-    pub fn enter() -> Option<ChildContext> {
+    pub fn from_arguments() -> Option<ChildContext> {
         let mut args = std::env::args().skip(1);
         if args.next()? != CHILD_ARGUMENT {
             return None;
@@ -148,7 +148,7 @@ impl ChildContext {
     }
 
     /// Returns a function that returns true if the parent has ended.
-    pub fn orphan_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+    pub fn parent_death_check(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let parent = parent_id();
         move || parent_id() != parent
     }
@@ -156,7 +156,7 @@ impl ChildContext {
 
 /// Waits until `fd` has something to read or its other end is closed. Returns false after `limit`,
 /// which begins again after a signal.
-fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
+fn is_readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
     let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
     let mut fds = [PollFd::new(fd, PollFlags::IN)];
     Ok(retry_on_intr(|| poll(&mut fds, Some(&limit)))? > 0)
@@ -164,7 +164,7 @@ fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
 
 /// Returns true if the child process `pid` has ended. Does not reap it. WHY not other calls:
 /// `kill(pid, 0)` also succeeds for a zombie, and `Child::try_wait` needs exclusive access.
-fn has_ended(pid: Pid) -> bool {
+fn has_child_ended(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // An error means that there is no such child any more: it was reaped.
     !matches!(waitid(WaitId::Pid(pid), options), Ok(None))

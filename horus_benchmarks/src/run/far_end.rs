@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::pin;
-use crate::measure::wait::{OtherEndWatch, STALL_LIMIT};
+use crate::measure::wait::{OtherEndWatch, WAIT_TIMEOUT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 use crate::run::session;
 
@@ -29,7 +29,7 @@ pub enum FarEndError {
     Child(#[from] ChildError),
     #[error("the far thread ended early")]
     ThreadEnded,
-    #[error("no answer from the far thread within {} s", STALL_LIMIT.as_secs())]
+    #[error("no answer from the far thread within {} s", WAIT_TIMEOUT.as_secs())]
     ThreadSilent,
     #[error("the far end failed: {0}")]
     Failed(String),
@@ -94,35 +94,35 @@ where
     J: Serialize + DeserializeOwned + Send + 'static,
     R: Serialize + DeserializeOwned + Send + 'static,
 {
-    /// Starts a far end that is pinned to the CPU of `spec`. In a thread of this process, `make`
-    /// creates a service, which then answers each job. In a child process, the `main` function of
-    /// this binary must call [`serve`] for the role of `spec`.
+    /// Starts a far end that is pinned to the CPU of `spec`. In a thread of this process,
+    /// `make_job_runner` creates a function, which then runs each job. In a child process, the
+    /// `main` function of this binary must call [`serve_jobs`] for the role of `spec`.
     pub fn launch<S, E: ToString>(
         placement: Placement,
         spec: &ChildSpec<'_>,
-        make: impl FnOnce() -> S + Send + 'static,
+        make_job_runner: impl FnOnce() -> S + Send + 'static,
     ) -> Result<FarEndHandle<J, R>, FarEndError>
     where
         S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
     {
         if placement == Placement::CrossThread {
-            return FarEndHandle::start_thread(spec.cpu, spec.share_cpu, make);
+            return FarEndHandle::start_thread(spec.cpu, spec.share_cpu, make_job_runner);
         }
         let child = ChildProcess::spawn(spec)?;
-        let watch = OtherEndWatch::new(spec.share_cpu, child.death_watch());
+        let watch = OtherEndWatch::new(spec.share_cpu, child.child_death_check());
         Ok(FarEndHandle {
             far: FarEnd::Process(child),
             watch,
         })
     }
 
-    /// Starts a thread that is pinned to `cpu`. Its service gets an [`OtherEndWatch`] for its
+    /// Starts a thread that is pinned to `cpu`. Its job runner gets an [`OtherEndWatch`] for its
     /// waits, which end when the handle is dropped. `share_cpu` is true if the caller runs on the
     /// same CPU.
     pub fn start_thread<S, E: ToString>(
         cpu: usize,
         share_cpu: bool,
-        make: impl FnOnce() -> S + Send + 'static,
+        make_job_runner: impl FnOnce() -> S + Send + 'static,
     ) -> Result<FarEndHandle<J, R>, FarEndError>
     where
         S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
@@ -140,9 +140,9 @@ where
                 return;
             }
             let watch = OtherEndWatch::new(share_cpu, move || near_life.strong_count() == 0);
-            let mut service = make();
+            let mut job_runner = make_job_runner();
             for job in inbox {
-                let answer = service(job, &watch).map_err(|error| error.to_string());
+                let answer = job_runner(job, &watch).map_err(|error| error.to_string());
                 if outbox.send(answer).is_err() {
                     return;
                 }
@@ -184,17 +184,17 @@ where
         }
     }
 
-    /// Waits for the result of the started job, for at most [`STALL_LIMIT`].
+    /// Waits for the result of the started job, for at most [`WAIT_TIMEOUT`].
     pub fn finish_job(&mut self) -> Result<R, FarEndError> {
         let answer = match &mut self.far {
             FarEnd::Thread { answers, .. } => {
-                let answer = answers.recv_timeout(STALL_LIMIT);
+                let answer = answers.recv_timeout(WAIT_TIMEOUT);
                 answer.map_err(|error| match error {
                     RecvTimeoutError::Timeout => FarEndError::ThreadSilent,
                     RecvTimeoutError::Disconnected => FarEndError::ThreadEnded,
                 })?
             }
-            FarEnd::Process(child) => serde_json::from_str(&child.receive_line(STALL_LIMIT)?)?,
+            FarEnd::Process(child) => serde_json::from_str(&child.receive_line(WAIT_TIMEOUT)?)?,
         };
         answer.map_err(FarEndError::Failed)
     }
@@ -207,11 +207,11 @@ where
 }
 
 /// Runs jobs in a child process: pins the process, then answers each job from standard input with
-/// the service that `make` creates. Returns when the parent closes the pipe, or after an error
-/// outside of a job, which is printed.
-pub fn serve<J, R, S, E: ToString>(
+/// the function that `make_job_runner` creates. Returns when the parent closes the pipe, or after
+/// an error outside of a job, which is printed.
+pub fn serve_jobs<J, R, S, E: ToString>(
     context: &ChildContext,
-    make: impl FnOnce() -> Result<S, Box<dyn Error>>,
+    make_job_runner: impl FnOnce() -> Result<S, Box<dyn Error>>,
 ) -> ExitCode
 where
     J: DeserializeOwned,
@@ -220,11 +220,11 @@ where
 {
     let answer_jobs = || -> Result<(), Box<dyn Error>> {
         pin::pin_current_thread(context.cpu)?;
-        let mut service = make()?;
-        let watch = OtherEndWatch::new(context.share_cpu, context.orphan_watch());
+        let mut job_runner = make_job_runner()?;
+        let watch = OtherEndWatch::new(context.share_cpu, context.parent_death_check());
         let mut answers = io::stdout().lock();
         for line in io::stdin().lock().lines() {
-            let answer = service(serde_json::from_str(&line?)?, &watch);
+            let answer = job_runner(serde_json::from_str(&line?)?, &watch);
             let answer = answer.map_err(|error| error.to_string());
             writeln!(answers, "{}", serde_json::to_string(&answer)?)?;
             answers.flush()?;

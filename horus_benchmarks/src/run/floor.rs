@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use crate::measure::lines::SharedCacheLines;
 use crate::measure::pin::CpuPair;
 use crate::measure::stats;
-use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
+use crate::measure::tsc::{CounterOffsetCheck, TickSource, TscClock};
 use crate::measure::wait::OtherEndWatch;
-use crate::measure::workload::{Round, RoundPlan, Timing};
-use crate::run::args::Effort;
-pub use crate::run::bounce::FloorLines;
-use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
+use crate::measure::workload::{RoundPlan, RoundResult, TimedPart};
+use crate::run::args::MeasurementEffort;
+pub use crate::run::bounce::FloorLineCount;
+use crate::run::bounce::{self, FloorJob, PAUSES_AFTER_POLL_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
 pub use crate::run::far_end::Placement;
 use crate::run::far_end::{self, FarEndHandle};
@@ -33,27 +33,27 @@ pub const FLOOR_ROLE: &str = "floor";
 
 /// Maximum number of rounds that are measured at the beginning of a run with each number of pauses,
 /// to find the one with which the floor is lowest.
-const CHOICE_ROUNDS: u32 = 25;
+const PAUSE_CHOICE_ROUNDS_MAX: u32 = 25;
 
-/// Maximum number of messages that are timed in each of the [`CHOICE_ROUNDS`] rounds.
-const CHOICE_SAMPLES: u64 = 4_000;
+/// Maximum number of messages that are timed in each of the [`PAUSE_CHOICE_ROUNDS_MAX`] rounds.
+const PAUSE_CHOICE_SAMPLES_MAX: u64 = 4_000;
 
 /// Minimum number of timed messages in a round of the floor beside other rounds, unless a quarter
 /// of it is more than the other rounds have.
-const SAMPLES_MIN: u64 = 8_000;
+const ROUND_SAMPLES_MIN: u64 = 8_000;
 
 /// Number of recent rounds whose medians decide which number of pauses is best.
-const ROUNDS_REMEMBERED: usize = 5;
+const RECENT_ROUNDS_MAX: usize = 5;
 
 /// Name of the environment variable of a child process with the path of the lines.
-const LINES_VARIABLE: &str = "HORUS_BENCH_LINES";
+const LINES_PATH_VARIABLE: &str = "HORUS_BENCH_LINES";
 
 type AnyError = Box<dyn Error>;
 
 /// The choice of the number of `pause` instructions after a poll that found nothing new, from
 /// rounds with different numbers, which alternate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SpinChoice {
+pub struct PauseCountChoice {
     /// Median one-way time in nanoseconds for each number of pauses.
     pub p50_ns: Vec<f64>,
     /// The number of pauses with the smallest median.
@@ -63,24 +63,24 @@ pub struct SpinChoice {
 /// The best numbers of pauses at the beginning of a run, for one cache line and for two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct SpinChoices {
-    pub one_line: SpinChoice,
-    pub two_lines: SpinChoice,
+pub struct PauseCountChoices {
+    pub one_line: PauseCountChoice,
+    pub two_lines: PauseCountChoice,
 }
 
 /// Both ends of the floor. Between rounds, the far end sleeps.
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedCacheLines>,
-    far_end: FarEndHandle<FloorJob, Round>,
+    far_end: FarEndHandle<FloorJob, RoundResult>,
     source: TickSource,
-    /// The number of pauses that was best at the beginning of the run, for [`FloorLines::Two`].
+    /// The number of pauses that was best at the beginning of the run, for [`FloorLineCount::Two`].
     pauses: u32,
     resolution_ticks: u64,
-    /// Medians of the recent rounds, in ticks. The first index is 1 for [`FloorLines::Two`] and 0
-    /// otherwise, the second is the number of pauses.
-    recent_medians: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
-    choice: Effort,
+    /// Medians of the recent rounds, in ticks. The first index is 1 for [`FloorLineCount::Two`] and
+    /// 0 otherwise, the second is the number of pauses.
+    recent_medians: [[VecDeque<f64>; PAUSES_AFTER_POLL_MAX as usize + 1]; 2],
+    choice: MeasurementEffort,
 }
 
 impl Floor {
@@ -91,23 +91,23 @@ impl Floor {
         placement: Placement,
         cpus: CpuPair,
         clock: &TscClock,
-        effort: Effort,
-    ) -> Result<(Floor, SpinChoices), AnyError> {
+        effort: MeasurementEffort,
+    ) -> Result<(Floor, PauseCountChoices), AnyError> {
         let memory = Arc::new(SharedCacheLines::create()?);
         let spec = ChildSpec {
             role: FLOOR_ROLE,
             cpu: cpus.far,
-            share_cpu: cpus.is_oversubscribed(),
+            share_cpu: cpus.shares_cpu(),
             env: &[(
-                LINES_VARIABLE.to_owned(),
-                memory.path_for_processes().into(),
+                LINES_PATH_VARIABLE.to_owned(),
+                memory.path_for_other_processes().into(),
             )],
         };
         let lines = memory.clone();
         let far_end = FarEndHandle::launch(placement, &spec, move || {
-            move |job, watch: &OtherEndWatch| bounce::run_far(&lines, &job, watch)
+            move |job, watch: &OtherEndWatch| bounce::run_echoing_floor_end(&lines, &job, watch)
         })?;
-        let samples = effort.samples.min(CHOICE_SAMPLES);
+        let samples = effort.samples.min(PAUSE_CHOICE_SAMPLES_MAX);
         let mut floor = Floor {
             memory,
             far_end,
@@ -115,18 +115,18 @@ impl Floor {
             pauses: 0,
             resolution_ticks: clock.resolution_ticks(),
             recent_medians: Default::default(),
-            choice: Effort {
-                rounds: effort.rounds.min(CHOICE_ROUNDS),
+            choice: MeasurementEffort {
+                rounds: effort.rounds.min(PAUSE_CHOICE_ROUNDS_MAX),
                 warm_up: samples.div_ceil(4),
                 samples,
             },
         };
-        let one_line = floor.measure_best_pause_count(FloorLines::One, clock)?;
-        let two_lines = floor.measure_best_pause_count(FloorLines::Two, clock)?;
+        let one_line = floor.measure_best_pause_count(FloorLineCount::One, clock)?;
+        let two_lines = floor.measure_best_pause_count(FloorLineCount::Two, clock)?;
         floor.pauses = two_lines.pauses;
         Ok((
             floor,
-            SpinChoices {
+            PauseCountChoices {
                 one_line,
                 two_lines,
             },
@@ -141,24 +141,24 @@ impl Floor {
     /// two CPUs, which may change at any moment. With a wrong number the floor is too high, and the
     /// ratios of the rings to it look too good. WHY not the best part of each round: it would be
     /// the best by chance, and the rings that are compared with it have no such choice.
-    pub fn round(
+    pub fn measure_round(
         &mut self,
-        lines: FloorLines,
+        lines: FloorLineCount,
         warm_up: u64,
         samples: u64,
-    ) -> Result<Round, AnyError> {
+    ) -> Result<RoundResult, AnyError> {
         let plan = round_plan(
-            Timing::RoundTrip,
+            TimedPart::RoundTrip,
             warm_up,
-            samples.div_ceil(u64::from(PAUSES_MAX) + 1),
+            samples.div_ceil(u64::from(PAUSES_AFTER_POLL_MAX) + 1),
         );
-        let mut best: Option<(f64, Round)> = None;
-        for pauses in 0..=PAUSES_MAX {
+        let mut best: Option<(f64, RoundResult)> = None;
+        for pauses in 0..=PAUSES_AFTER_POLL_MAX {
             let round = self.run_round(lines, pauses, plan)?.0;
-            let last =
-                &mut self.recent_medians[usize::from(lines == FloorLines::Two)][pauses as usize];
-            last.push_back(round.ticks.median_within_steps(self.resolution_ticks));
-            if last.len() > ROUNDS_REMEMBERED {
+            let last = &mut self.recent_medians[usize::from(lines == FloorLineCount::Two)]
+                [pauses as usize];
+            last.push_back(round.ticks.interpolated_median(self.resolution_ticks));
+            if last.len() > RECENT_ROUNDS_MAX {
                 last.pop_front();
             }
             let median = stats::median(&mut last.iter().copied().collect::<Vec<f64>>());
@@ -173,47 +173,63 @@ impl Floor {
     /// Measures a round of the floor with two cache lines, beside rounds of `effort`. WHY at least
     /// four times as many messages as in short rounds: the floor is divided into parts, and one
     /// interrupt would decide the median of a part.
-    pub fn round_beside(&mut self, effort: Effort) -> Result<Round, AnyError> {
-        let samples = effort.samples.max(SAMPLES_MIN.min(4 * effort.samples));
-        self.round(FloorLines::Two, effort.warm_up, samples)
+    pub fn measure_round_beside(
+        &mut self,
+        effort: MeasurementEffort,
+    ) -> Result<RoundResult, AnyError> {
+        let samples = effort
+            .samples
+            .max(ROUND_SAMPLES_MIN.min(4 * effort.samples));
+        self.measure_round(FloorLineCount::Two, effort.warm_up, samples)
     }
 
     /// Checks by messages in both directions whether the counters of the two cores agree.
-    pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, AnyError> {
-        let plan = round_plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
-        let (near, far) = self.run_round(FloorLines::Two, self.pauses, plan)?;
+    pub fn check_counter_offset(
+        &mut self,
+        clock: &TscClock,
+    ) -> Result<CounterOffsetCheck, AnyError> {
+        let plan = round_plan(
+            TimedPart::OneWay,
+            self.choice.warm_up,
+            self.choice.samples * 5,
+        );
+        let (near, far) = self.run_round(FloorLineCount::Two, self.pauses, plan)?;
         let [forward_ns, backward_ns] = [&far.ticks, &near.ticks]
-            .map(|ticks| ticks.median_within_steps(clock.resolution_ticks()) * clock.ns_per_tick());
+            .map(|ticks| ticks.interpolated_median(clock.resolution_ticks()) * clock.ns_per_tick());
         let backwards = near.backwards + far.backwards;
-        Ok(OffsetCheck::new(forward_ns, backward_ns, backwards))
+        Ok(CounterOffsetCheck::new(forward_ns, backward_ns, backwards))
     }
 
     fn measure_best_pause_count(
         &mut self,
-        lines: FloorLines,
+        lines: FloorLineCount,
         clock: &TscClock,
-    ) -> Result<SpinChoice, AnyError> {
-        let plan = round_plan(Timing::RoundTrip, self.choice.warm_up, self.choice.samples);
-        let mut rounds = vec![Vec::new(); PAUSES_MAX as usize + 1];
+    ) -> Result<PauseCountChoice, AnyError> {
+        let plan = round_plan(
+            TimedPart::RoundTrip,
+            self.choice.warm_up,
+            self.choice.samples,
+        );
+        let mut rounds = vec![Vec::new(); PAUSES_AFTER_POLL_MAX as usize + 1];
         for _ in 0..self.choice.rounds.max(1) {
-            for pauses in 0..=PAUSES_MAX {
+            for pauses in 0..=PAUSES_AFTER_POLL_MAX {
                 rounds[pauses as usize].push(self.run_round(lines, pauses, plan)?.0.p50_ns(clock));
             }
         }
         let p50_ns = rounds.iter_mut().map(|medians| stats::median(medians));
         let p50_ns: Vec<f64> = p50_ns.collect();
-        let pauses = (0..=PAUSES_MAX)
+        let pauses = (0..=PAUSES_AFTER_POLL_MAX)
             .min_by(|&a, &b| p50_ns[a as usize].total_cmp(&p50_ns[b as usize]))
             .expect("there is at least one number of pauses");
-        Ok(SpinChoice { p50_ns, pauses })
+        Ok(PauseCountChoice { p50_ns, pauses })
     }
 
     fn run_round(
         &mut self,
-        lines: FloorLines,
+        lines: FloorLineCount,
         pauses: u32,
         plan: RoundPlan,
-    ) -> Result<(Round, Round), AnyError> {
+    ) -> Result<(RoundResult, RoundResult), AnyError> {
         let job = FloorJob {
             lines,
             pauses,
@@ -223,21 +239,23 @@ impl Floor {
         self.memory.zero_words();
         self.far_end.start_job(job)?;
         let watch = self.far_end.watch();
-        let round = bounce::run_near(&self.memory, &job, &watch)?;
+        let round = bounce::run_measuring_floor_end(&self.memory, &job, &watch)?;
         Ok((round, self.far_end.finish_job()?))
     }
 }
 
 /// Performs the role [`FLOOR_ROLE`] in a child process, until the parent closes the connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    far_end::serve(context, || {
-        let path = env::var_os(LINES_VARIABLE).ok_or("the floor came without lines")?;
+    far_end::serve_jobs(context, || {
+        let path = env::var_os(LINES_PATH_VARIABLE).ok_or("the floor came without lines")?;
         let memory = SharedCacheLines::map(File::options().read(true).write(true).open(path)?)?;
-        Ok(move |job: FloorJob, watch: &OtherEndWatch| bounce::run_far(&memory, &job, watch))
+        Ok(move |job: FloorJob, watch: &OtherEndWatch| {
+            bounce::run_echoing_floor_end(&memory, &job, watch)
+        })
     })
 }
 
-fn round_plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {
+fn round_plan(timing: TimedPart, warm_up: u64, samples: u64) -> RoundPlan {
     // The lines are cleared before each round, so the numbers may start again.
     RoundPlan {
         timing,

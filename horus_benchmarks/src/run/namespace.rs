@@ -16,7 +16,7 @@ const NAMESPACE_NAME: &str = "bench";
 pub(crate) const DIRECTORY_PREFIX: &str = "horus-bench-";
 
 /// The memory file system in which private directories are made, if it exists.
-const SHARED_MEMORY: &str = "/dev/shm";
+const SHARED_MEMORY_DIRECTORY: &str = "/dev/shm";
 
 /// A private directory for topics, so that a benchmark neither sees nor disturbs a running robot.
 ///
@@ -30,7 +30,7 @@ pub struct PrivateNamespace {
 impl PrivateNamespace {
     /// Creates a new directory that only this user can enter.
     pub fn create() -> io::Result<PrivateNamespace> {
-        let shared = Path::new(SHARED_MEMORY);
+        let shared = Path::new(SHARED_MEMORY_DIRECTORY);
         let base = if shared.is_dir() {
             shared.to_owned()
         } else {
@@ -74,7 +74,7 @@ impl Drop for PrivateNamespace {
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             eprintln!("cannot remove '{}': {error}", self.directory.display());
         }
-        self.files_beside().for_each(|path| {
+        self.files_named_after_directory().for_each(|path| {
             if let Err(error) = fs::remove_file(&path) {
                 eprintln!("cannot remove '{}': {error}", path.display());
             }
@@ -84,9 +84,12 @@ impl Drop for PrivateNamespace {
 
 impl PrivateNamespace {
     /// Returns the files in shared memory whose names begin with that of the private directory.
-    fn files_beside(&self) -> impl Iterator<Item = PathBuf> {
+    fn files_named_after_directory(&self) -> impl Iterator<Item = PathBuf> {
         let name = self.directory.file_name().unwrap_or_default().to_owned();
-        let entries = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
+        let entries = fs::read_dir(SHARED_MEMORY_DIRECTORY)
+            .into_iter()
+            .flatten()
+            .flatten();
         let is_ours = move |path: &PathBuf| {
             let found = path.file_name().unwrap_or_default().as_encoded_bytes();
             found.starts_with(name.as_encoded_bytes()) && path.is_file()

@@ -10,11 +10,11 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::measure::machine::{self, CpuTimes, Machine};
 use crate::measure::pin::{self, CpuPair};
-use crate::measure::tsc::{OffsetCheck, TscClock};
+use crate::measure::tsc::{CounterOffsetCheck, TscClock};
 use crate::report::goals;
 use crate::report::rows::{Report, Row};
 use crate::report::table;
-use crate::run::args::{Args, Effort, QuickOrFull};
+use crate::run::args::{Args, MeasurementEffort, QuickOrFull};
 use crate::run::namespace::PrivateNamespace;
 
 const CALIBRATION_TIME: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ pub struct BenchmarkSession {
     /// The calibrated timer of the run.
     pub clock: TscClock,
     /// The number of rounds, and the numbers of messages in each round.
-    pub effort: Effort,
+    pub effort: MeasurementEffort,
     /// The report, with the results measured so far.
     pub report: Report,
     /// Texts that are printed after the report.
@@ -56,7 +56,7 @@ impl BenchmarkSession {
         args: Args,
         rounds_and_samples: QuickOrFull<(u32, u64)>,
     ) -> Result<BenchmarkSession, Box<dyn Error>> {
-        let effort = Effort::new(&args, rounds_and_samples);
+        let effort = MeasurementEffort::new(&args, rounds_and_samples);
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION_TIME);
         let machine = Machine::probe(cpus, &clock)?;
@@ -64,16 +64,16 @@ impl BenchmarkSession {
         pin::pin_current_thread(cpus.near)?;
 
         let mut report = Report::new(machine, commit);
-        report.set("quick", args.quick);
-        report.set("rounds", effort.rounds);
-        report.set("samples_per_round", effort.samples);
-        report.set("warm_up_per_round", effort.warm_up);
-        report.set("samples_removed", 0);
-        report.set("timer_overhead_subtracted", false);
+        report.set_setting("quick", args.quick);
+        report.set_setting("rounds", effort.rounds);
+        report.set_setting("samples_per_round", effort.samples);
+        report.set_setting("warm_up_per_round", effort.warm_up);
+        report.set_setting("samples_removed", 0);
+        report.set_setting("timer_overhead_subtracted", false);
         let unix = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
-        report.set("begun_unix_s", unix.as_secs());
+        report.set_setting("begun_unix_s", unix.as_secs());
         let cpu_times = CpuTimes::read(&cpus.both());
         Ok(BenchmarkSession {
             args,
@@ -83,24 +83,24 @@ impl BenchmarkSession {
             report,
             closing_texts: Vec::new(),
             private: PrivateNamespace::create()?,
-            progress: progress_bar(),
+            progress: new_progress_bar(),
             cpu_times,
         })
     }
 
     /// Adds steps to the length of the progress bar.
-    pub fn add_steps(&self, steps: usize) {
+    pub fn add_progress_steps(&self, steps: usize) {
         self.progress.inc_length(steps as u64);
     }
 
-    /// Adds a row to the report. `basis` says how it was measured.
-    pub fn push(&mut self, row: Row, basis: impl AsRef<str>) {
-        self.report.push(row, basis.as_ref());
+    /// Adds a row to the report. `method` says how it was measured.
+    pub fn add_row(&mut self, row: Row, method: impl AsRef<str>) {
+        self.report.add_row(row, method.as_ref());
     }
 
     /// Counts a step of the progress bar. Returns true if the command line selects the row `id`, so
     /// that it has to be measured; the bar then shows the id.
-    pub fn begin_row(&self, id: &str) -> bool {
+    pub fn begin_row_if_selected(&self, id: &str) -> bool {
         self.progress.inc(1);
         let is_wanted = self.args.wants_row(id);
         if is_wanted {
@@ -111,8 +111,9 @@ impl BenchmarkSession {
 
     /// Stores in the report whether the counters of both CPUs agree. `place` names the placement of
     /// the two ends. Adds a warning if the counters do not agree.
-    pub fn record_offset(&mut self, place: &str, offset: &OffsetCheck) {
-        self.report.set(&format!("tsc_offset/{place}"), offset);
+    pub fn record_counter_offset(&mut self, place: &str, offset: &CounterOffsetCheck) {
+        self.report
+            .set_setting(&format!("tsc_offset/{place}"), offset);
         if !offset.sane {
             let ns = offset.offset_ns;
             let warning = format!("{place}: the CPUs' counters differ by {ns:.0} ns");
@@ -126,9 +127,9 @@ impl BenchmarkSession {
         self.progress.finish_and_clear();
         self.report
             .machine
-            .record_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
-        let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
-        self.report.set(goals::VERDICTS_KEY, &verdicts);
+            .record_steal_time(self.cpu_times, CpuTimes::read(&self.cpus.both()));
+        let verdicts = goals::judge_goals(&self.report.rows, &self.report.settings);
+        self.report.set_setting(goals::VERDICTS_KEY, &verdicts);
         println!("{}", table::render(&self.report));
         if let Some(table) = goals::verdict_table(&self.report, &verdicts) {
             println!("\n{table}");
@@ -150,9 +151,10 @@ pub const SKIPPED_EXIT_CODE: u8 = 77;
 /// The reason why a benchmark measures nothing, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Skipped(pub &'static str);
+pub struct BenchmarkSkipped(pub &'static str);
 
-/// Returns the exit code of the benchmark `name`: [`SKIPPED_EXIT_CODE`] for the error [`Skipped`].
+/// Returns the exit code of the benchmark `name`: [`SKIPPED_EXIT_CODE`] for the error
+/// [`BenchmarkSkipped`].
 /// If the benchmark failed, prints the error with all of its causes to standard error.
 pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     let Err(error) = outcome else {
@@ -163,13 +165,13 @@ pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
         message.push_str(&format!(": {cause}"));
     }
     eprintln!("{message}");
-    if error.is::<Skipped>() {
+    if error.is::<BenchmarkSkipped>() {
         return ExitCode::from(SKIPPED_EXIT_CODE);
     }
     ExitCode::FAILURE
 }
 
-fn progress_bar() -> ProgressBar {
+fn new_progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template(PROGRESS_TEMPLATE).expect("a constant template");
     let bar = ProgressBar::new(0).with_style(style);
     bar.with_finish(ProgressFinish::AndClear)

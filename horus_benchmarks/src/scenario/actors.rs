@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::measure::pin;
 use crate::measure::rounds::alternating_order;
 use crate::measure::stats::{self, Samples};
-use crate::report::figures::Figures;
+use crate::report::additional_values::AdditionalValues;
 use crate::report::goals;
 use crate::report::rows::Row;
 use crate::report::versus::{self, LatencyOrThroughput};
@@ -34,22 +34,23 @@ const ROUNDS_AND_OPERATIONS: QuickOrFull<(u32, u64)> = QuickOrFull((3, 10_000), 
 const OPERATIONS_DIVISOR: QuickOrFull<u64> = QuickOrFull(10, 1);
 
 /// Maximum duration of a round. After this time, the round has failed.
-const ROUND_MAX: Duration = Duration::from_secs(300);
+const ROUND_DURATION_MAX: Duration = Duration::from_secs(300);
 
 const CHILD_ROLE: &str = "actors";
 
 /// The row in which our runtime does less work than the others, and its description. In `ask_task`,
 /// all do the same work.
-const ASK_ALONE: &str = "ask/st";
-const ASK_ALONE_BASIS: &str = "a question by `wait`, which runs the actor, and its answer";
+const ASK_IN_SAME_THREAD_ROW_ID: &str = "ask/st";
+const ASK_IN_SAME_THREAD_METHOD: &str =
+    "a question by `wait`, which runs the actor, and its answer";
 
-type FigureFn = fn(&WorkloadResult) -> f64;
-type PerformFn = fn(&WorkloadJob) -> Outcome<WorkloadResult>;
+type ResultValueFn = fn(&WorkloadResult) -> f64;
+type PerformJobFn = fn(&WorkloadJob) -> Outcome<WorkloadResult>;
 
 /// The actor runtimes that this binary was built with, ours first. For each one: its name, and the
 /// function that runs a job on it.
-const RUNTIMES: &[(&str, PerformFn)] = &[
-    (OUR_RUNTIME_NAME, perform_job::<actors::ours::Ours>),
+const RUNTIMES: &[(&str, PerformJobFn)] = &[
+    (OUR_RUNTIME_NAME, perform_job::<actors::ours::HorusRuntime>),
     #[cfg(feature = "actor_peers")]
     ("tokio", perform_job::<actors::peers::Tokio>),
     #[cfg(feature = "actor_peers")]
@@ -63,12 +64,12 @@ const RUNTIMES: &[(&str, PerformFn)] = &[
 const OUR_RUNTIME_NAME: &str = "ours";
 
 /// The names of the actor runtimes of other crates.
-const PEERS: [&str; 4] = ["tokio", "actix", "ractor", "kameo"];
+const PEER_RUNTIME_NAMES: [&str; 4] = ["tokio", "actix", "ractor", "kameo"];
 
 impl Workload {
     /// Returns three properties of the workload: its name in the ids of rows, the number of
     /// operations, and a description of one operation.
-    const fn describe(self) -> (&'static str, u64, &'static str) {
+    const fn name_operations_and_method(self) -> (&'static str, u64, &'static str) {
         match self {
             Self::Create => ("create", 100_000, "an actor, created and initialised"),
             Self::Tell => ("tell", 100_000, "a message, sent and handled"),
@@ -100,7 +101,7 @@ impl Workload {
     /// Returns the factor by which the number of operations may grow, so that a round lasts long
     /// enough on a fast runtime. WHY not for all workloads: in some of them, each operation creates
     /// an actor.
-    const fn growth_max(self) -> u64 {
+    const fn operations_growth_max(self) -> u64 {
         match self {
             Self::ThreadRing | Self::ParallelThreadRing | Self::PingPong => 20,
             _ => 1,
@@ -108,7 +109,7 @@ impl Workload {
     }
 
     /// Returns true if a thread that runs no actors sends the messages of the workload.
-    const fn is_driven_from_outside(self) -> bool {
+    const fn is_sent_from_outside_thread(self) -> bool {
         matches!(
             self,
             Self::Create | Self::Tell | Self::Counting(_) | Self::AskOutside(_) | Self::Blitz
@@ -134,12 +135,12 @@ pub fn main(about: &str, workloads: &[Workload]) -> ExitCode {
     );
     let program = Program::new(&about, ROUNDS_AND_OPERATIONS);
     program
-        .with_child_role((CHILD_ROLE, serve))
+        .with_child_role((CHILD_ROLE, serve_child))
         .main(|session| run(session, workloads))
 }
 
 /// Runs one round of a workload in this child process, and sends the result to the parent.
-fn serve(_: &ChildContext) -> ExitCode {
+fn serve_child(_: &ChildContext) -> ExitCode {
     let round = || -> Outcome {
         let mut line = String::new();
         io::stdin().read_line(&mut line)?;
@@ -162,14 +163,14 @@ fn wanted_runtimes(args: &Args) -> Result<Vec<&'static str>, String> {
     };
     let find = |wanted: &String| {
         all.clone().find(|name| name == wanted).ok_or_else(|| {
-            if PEERS.contains(&wanted.as_str()) {
+            if PEER_RUNTIME_NAMES.contains(&wanted.as_str()) {
                 format!(
                     "built without actor_peers, so without {wanted}; use: cargo run --release \
                      -p horus_benchmarks --bin {} --features actor_peers",
                     program_name()
                 )
             } else {
-                let peers = PEERS.join(", ");
+                let peers = PEER_RUNTIME_NAMES.join(", ");
                 format!("no runtime is called '{wanted}'; there are {OUR_RUNTIME_NAME}, {peers}")
             }
         })
@@ -180,7 +181,10 @@ fn wanted_runtimes(args: &Args) -> Result<Vec<&'static str>, String> {
 /// Returns true if ours is the first of `runtimes`, and all peers are among them. WHY all: the best
 /// of some peers is not the best peer.
 pub fn has_all_peers(runtimes: &[&str]) -> bool {
-    runtimes.first() == Some(&OUR_RUNTIME_NAME) && PEERS.iter().all(|peer| runtimes.contains(peer))
+    runtimes.first() == Some(&OUR_RUNTIME_NAME)
+        && PEER_RUNTIME_NAMES
+            .iter()
+            .all(|peer| runtimes.contains(peer))
 }
 
 fn run(session: &mut BenchmarkSession, workloads: &[Workload]) -> Outcome {
@@ -189,7 +193,7 @@ fn run(session: &mut BenchmarkSession, workloads: &[Workload]) -> Outcome {
         let warning = "not all runtimes took part: nothing is compared with the best peer";
         session.report.machine.warnings.push(warning.to_owned());
     }
-    session.add_steps(2 * workloads.len());
+    session.add_progress_steps(2 * workloads.len());
     for &workload in workloads {
         for is_single_threaded in [true, false] {
             measure_workload(session, &runtimes, workload, is_single_threaded)?;
@@ -206,16 +210,16 @@ fn measure_workload(
     workload: Workload,
     is_single_threaded: bool,
 ) -> Outcome {
-    let (what, operations, basis) = workload.describe();
+    let (what, operations, method) = workload.name_operations_and_method();
     let id = format!("{what}/{}", if is_single_threaded { "st" } else { "mt" });
-    if !session.begin_row(&id) || !workload.has_row(is_single_threaded) {
+    if !session.begin_row_if_selected(&id) || !workload.has_row(is_single_threaded) {
         return Ok(());
     }
-    let (operations, growth_max) = match session.args.samples {
+    let (operations, operations_growth_max) = match session.args.samples {
         Some(asked) => (asked, 1),
         None => {
             let divisor = session.args.quick_or_full(OPERATIONS_DIVISOR);
-            (operations / divisor, workload.growth_max())
+            (operations / divisor, workload.operations_growth_max())
         }
     };
     let mut cpus = match session.args.cpus {
@@ -226,7 +230,7 @@ fn measure_workload(
         cpus.drain(..cpus.len() - 1);
     }
     // WHY minus 1: the sender has a CPU of its own, as by default in our runtime.
-    let threads = match (is_single_threaded, workload.is_driven_from_outside()) {
+    let threads = match (is_single_threaded, workload.is_sent_from_outside_thread()) {
         (true, _) => 0,
         (false, true) => cpus.len().saturating_sub(1).max(1),
         (false, false) => cpus.len(),
@@ -243,7 +247,7 @@ fn measure_workload(
                 runtime: runtimes[index].to_owned(),
                 workload,
                 operations,
-                operations_max: operations * growth_max,
+                operations_max: operations * operations_growth_max,
                 cpus: cpus.clone(),
                 threads,
             };
@@ -253,13 +257,13 @@ fn measure_workload(
     }
     for (runtime, rounds) in runtimes.iter().zip(&all) {
         let row = workload_row(&format!("{id}/{runtime}"), workload, rounds);
-        let is_waited_for = id == ASK_ALONE && *runtime == OUR_RUNTIME_NAME;
-        let basis = if is_waited_for {
-            ASK_ALONE_BASIS
+        let is_waited_for = id == ASK_IN_SAME_THREAD_ROW_ID && *runtime == OUR_RUNTIME_NAME;
+        let method = if is_waited_for {
+            ASK_IN_SAME_THREAD_METHOD
         } else {
-            basis
+            method
         };
-        session.push(row.with_busy_threads(cpus.len()), basis);
+        session.add_row(row.with_busy_threads(cpus.len()), method);
     }
     if has_all_peers(runtimes) {
         compare_with_peers(session, &id, workload, &runtimes[1..], &all);
@@ -275,23 +279,25 @@ fn run_round(session: &BenchmarkSession, job: &WorkloadJob) -> Outcome<WorkloadR
         ..ChildSpec::default()
     })?;
     child.send_line(&serde_json::to_string(job)?)?;
-    Ok(serde_json::from_str(&child.receive_line(ROUND_MAX)?)?)
+    Ok(serde_json::from_str(
+        &child.receive_line(ROUND_DURATION_MAX)?,
+    )?)
 }
 
-/// Adds rows to the report that compare our runtime with the best of the other runtimes. `all` has
-/// the rounds of our runtime, and then those of each of `peers`.
+/// Adds rows to the report that compare our runtime with the best of the other runtimes.
+/// `results_by_runtime` has the rounds of our runtime, and then those of each of `peers`.
 fn compare_with_peers(
     session: &mut BenchmarkSession,
     id: &str,
     workload: Workload,
     peers: &[&str],
-    all: &[Vec<WorkloadResult>],
+    results_by_runtime: &[Vec<WorkloadResult>],
 ) {
     use LatencyOrThroughput::{Latency, Throughput};
 
-    let best_peer = |measure: LatencyOrThroughput, figure: FigureFn| {
+    let best_peer = |measure: LatencyOrThroughput, figure: ResultValueFn| {
         let of_rounds = |rounds: &Vec<_>| rounds.iter().map(figure).collect();
-        let figures: Vec<Vec<f64>> = all.iter().map(of_rounds).collect();
+        let figures: Vec<Vec<f64>> = results_by_runtime.iter().map(of_rounds).collect();
         let badness = |peer: &usize| match measure {
             Latency => stats::median(&mut figures[1 + peer].clone()),
             Throughput => -stats::median(&mut figures[1 + peer].clone()),
@@ -301,11 +307,11 @@ fn compare_with_peers(
     };
     let report = &mut session.report;
     let (best, peaks) = best_peer(Latency, |measured| measured.peak_bytes as f64);
-    if let Some(ratio) = stats::ratio_of_medians(&peaks[1 + best], &peaks[0]) {
+    if let Some(ratio) = stats::median_ratio(&peaks[1 + best], &peaks[0]) {
         let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_json() });
         report.set_row_setting(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
     }
-    let figures: &[(&str, LatencyOrThroughput, FigureFn)] = match workload {
+    let figures: &[(&str, LatencyOrThroughput, ResultValueFn)] = match workload {
         Workload::Blitz => &[
             ("/throughput", Throughput, handled_per_s),
             ("/all", Latency, |measured| measured.total_ns),
@@ -318,14 +324,15 @@ fn compare_with_peers(
         let pair = [&figures[0][..], &figures[1 + best]];
         if let Some(row) = versus::comparison_row(&row_id, measure, pair) {
             let name = peers[best];
-            let basis = if id == ASK_ALONE {
+            let method = if id == ASK_IN_SAME_THREAD_ROW_ID {
                 format!("{name} (by a task; ours by `wait`: not the same work)")
             } else {
                 name.to_owned()
             };
-            let sent = [0, 1 + best].map(|index| sent_messages(workload, &all[index]));
+            let sent =
+                [0, 1 + best].map(|index| sent_messages(workload, &results_by_runtime[index]));
             let sent = sent.iter().sum();
-            report.push(row.with_counts(sent, sent), &basis);
+            report.add_row(row.with_counts(sent, sent), &method);
         }
     }
 }
@@ -333,7 +340,7 @@ fn compare_with_peers(
 /// Returns the number of messages that the measured passes of `rounds` have handled.
 fn sent_messages(workload: Workload, rounds: &[WorkloadResult]) -> u64 {
     let operations = rounds.iter().map(|round| round.operations);
-    workload.messages(operations.sum())
+    workload.handled_messages(operations.sum())
 }
 
 fn ns_per_operation(measured: &WorkloadResult) -> f64 {
@@ -347,7 +354,7 @@ fn ns_per_operation(measured: &WorkloadResult) -> f64 {
 }
 
 fn handled_per_s(measured: &WorkloadResult) -> f64 {
-    Workload::Blitz.messages(measured.operations) as f64 / measured.messages_ns * 1e9
+    Workload::Blitz.handled_messages(measured.operations) as f64 / measured.messages_ns * 1e9
 }
 
 /// Creates the row of a workload on one runtime. A sample is the time of one operation. If
@@ -364,11 +371,11 @@ fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row 
         }
         samples.merge(&round);
     }
-    let median = |is_wanted: bool, figure: FigureFn| {
+    let median = |is_wanted: bool, figure: ResultValueFn| {
         let figures = rounds.iter().map(figure);
         is_wanted.then(|| stats::median(&mut figures.collect::<Vec<_>>()))
     };
-    let figures = Figures {
+    let additional = AdditionalValues {
         bytes_each: median(workload == Workload::Create, |measured| {
             measured.grown_bytes as f64 / measured.operations as f64
         }),
@@ -379,11 +386,11 @@ fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row 
         peak_mib: median(true, |measured| {
             measured.peak_bytes as f64 / f64::from(1 << 20)
         }),
-        ..Figures::default()
+        ..AdditionalValues::default()
     };
     let sent = sent_messages(workload, rounds);
     let row = Row::from_samples(id, &samples, 1e-3).with_counts(sent, sent);
-    let row = Row { figures, ..row };
+    let row = Row { additional, ..row };
     match workload {
         Workload::Blitz => row.with_rates(&rounds.iter().map(handled_per_s).collect::<Vec<_>>()),
         _ => row,

@@ -5,18 +5,18 @@
 
 use std::time::Duration;
 
-use crate::measure::bracket::{BracketedRound, BracketedRounds, run_between_floors};
-use crate::measure::micro::{MicroPlan, MicroResult};
+use crate::measure::bracket::{RoundBetweenFloors, RoundsBetweenFloors, run_rounds_between_floors};
+use crate::measure::micro::{BatchPlan, BatchResult};
 use crate::measure::rounds::alternating_order;
-use crate::measure::state::split_by_state;
+use crate::measure::state::find_machine_states;
 use crate::measure::stats;
 use crate::measure::stream::StreamResult;
-use crate::measure::workload::{Round, Timing};
+use crate::measure::workload::{RoundResult, TimedPart};
 use crate::report::goals::{FLOOR_RATIO_BY_STATE_KEY, RATE_BY_STATE_KEY};
 use crate::report::rows::Row;
 use crate::report::versus::{self, LatencyOrThroughput};
-use crate::run::args::Effort;
-use crate::run::bounce::PAUSES_MAX;
+use crate::run::args::MeasurementEffort;
+use crate::run::bounce::PAUSES_AFTER_POLL_MAX;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::TwoEnds;
 use crate::scenario::entry::Outcome;
@@ -26,20 +26,20 @@ use crate::transport::connection::{Connection, LoopedTransport};
 
 /// Number of messages of a first, short stream. Its duration is used to estimate the number of
 /// messages for the measured streams.
-const PROBE_MESSAGES: u64 = 2_000;
+const PROBE_STREAM_MESSAGES: u64 = 2_000;
 
 /// Maximum number of messages in a stream, for each timed message of a round.
-const STREAM_FACTOR: u64 = 500;
+const STREAM_MESSAGES_PER_SAMPLE_MAX: u64 = 500;
 
 /// Minimum number of messages in a stream.
 const STREAM_MESSAGES_MIN: u64 = 500;
 
 /// Maximum number of rounds, and of streams of a round, with each number of pauses between empty
 /// polls, to find the one with which a transport of another library is best.
-const CHOICE_ROUNDS: u32 = 5;
+const PAUSE_CHOICE_ROUNDS_MAX: u32 = 5;
 
 /// Maximum duration of a stream of these rounds.
-const CHOICE_STREAM_TIME: Duration = Duration::from_millis(5);
+const PAUSE_CHOICE_STREAM_TIME_MAX: Duration = Duration::from_millis(5);
 
 /// Number of threads that are busy at the same time during a comparison: one for each end.
 const BUSY_THREADS: usize = 2;
@@ -62,18 +62,18 @@ pub struct CandidateGroup {
 
 /// The rounds of one candidate. For each: its results, and its figure, which is the median one-way
 /// time in nanoseconds, or the number of messages per second.
-type CandidateRounds<M> = BracketedRounds<(M, f64)>;
+type CandidateRounds<M> = RoundsBetweenFloors<(M, f64)>;
 
-/// Returns the figures of the rounds that count.
-fn figures<M>(measured: &CandidateRounds<M>) -> Vec<f64> {
-    let rounds = measured.rounds_that_count();
-    rounds.map(|bracket| bracket.subject.1).collect()
+/// Returns the values of the rounds that count.
+fn values_of_rounds_in_result<M>(measured: &CandidateRounds<M>) -> Vec<f64> {
+    let rounds = measured.rounds_in_result();
+    rounds.map(|bracket| bracket.result.1).collect()
 }
 
 /// Returns the floors beside the rounds that count, in nanoseconds.
-fn floors_ns<M>(measured: &CandidateRounds<M>) -> Vec<f64> {
-    let rounds = measured.rounds_that_count();
-    rounds.map(BracketedRound::floor_ns).collect()
+fn floors_of_rounds_in_result_ns<M>(measured: &CandidateRounds<M>) -> Vec<f64> {
+    let rounds = measured.rounds_in_result();
+    rounds.map(RoundBetweenFloors::mean_floor_ns).collect()
 }
 
 impl CandidateGroup {
@@ -92,7 +92,7 @@ impl CandidateGroup {
     }
 
     /// Returns the id of the row that compares two candidates, such as `vs_rtrb/spsc/latency/16B`.
-    pub fn versus_id(
+    pub fn comparison_row_id(
         &self,
         measure: LatencyOrThroughput,
         ours: Carrier,
@@ -108,17 +108,18 @@ impl CandidateGroup {
     /// `candidates`.
     pub fn pairs(&self) -> Vec<(usize, usize)> {
         let (ours, theirs): (Vec<usize>, Vec<usize>) =
-            (0..self.candidates.len()).partition(|&index| self.candidates[index].is_ours());
+            (0..self.candidates.len()).partition(|&index| self.candidates[index].is_of_horus());
         let with = |one| theirs.iter().map(move |&other| (one, other));
         ours.into_iter().flat_map(with).collect()
     }
 
     /// Counts a step of the progress bar. Returns true if the command line selects at least one row
     /// of this group, so that it has to be measured.
-    fn begin(&self, session: &BenchmarkSession, measure: LatencyOrThroughput) -> bool {
+    fn begin_if_selected(&self, session: &BenchmarkSession, measure: LatencyOrThroughput) -> bool {
         let all = &self.candidates;
         let pairs = self.pairs().into_iter();
-        let versus = pairs.map(|(one, other)| self.versus_id(measure, all[one], all[other]));
+        let versus =
+            pairs.map(|(one, other)| self.comparison_row_id(measure, all[one], all[other]));
         let rows = all.iter().map(|&one| self.id(measure, one));
         let mut ids = versus.chain(rows.filter(|_| self.versus.is_none()));
         let message = format!("{} {} {}", self.place, self.size.id(), measure.id());
@@ -130,27 +131,31 @@ impl CandidateGroup {
     /// Measures the ping-pong of each candidate in turn, with rounds of the floor between them.
     pub fn measure_latency(&self, session: &mut BenchmarkSession, ends: &mut TwoEnds) -> Outcome {
         let measure = LatencyOrThroughput::Latency;
-        if !self.begin(session, measure) {
+        if !self.begin_if_selected(session, measure) {
             return Ok(());
         }
         let (effort, clock) = (session.effort, &session.clock);
-        let round = |connection: &mut Connection, _: Option<f64>| -> Outcome<(Round, f64)> {
-            let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
+        let round = |connection: &mut Connection, _: Option<f64>| -> Outcome<(RoundResult, f64)> {
+            let (round, _) = connection.run_ping_pong_round(
+                TimedPart::RoundTrip,
+                effort.warm_up,
+                effort.samples,
+            )?;
             let p50_ns = round.p50_ns(clock);
             Ok((round, p50_ns))
         };
-        let pauses = self.choose_pauses(effort, ends, measure, round)?;
+        let pauses = self.choose_pause_counts(effort, ends, measure, round)?;
         let all = self.measure_rounds(session, ends, &pauses, round)?;
         for ((&one, measured), pauses) in self.candidates.iter().zip(&all).zip(&pauses) {
-            let (ratio, states) = measured.floor_ratio(|(_, p50_ns)| *p50_ns);
+            let (ratio, states) = measured.ratio_to_floor_by_state(|(_, p50_ns)| *p50_ns);
             let rounds = measured.all.iter();
-            let merged = Round::merge_all(rounds.map(|bracket| &bracket.subject.0));
+            let merged = RoundResult::merge_all(rounds.map(|bracket| &bracket.result.0));
             let id = self.id(measure, one);
             let row = Row::from_rounds(&id, &merged.ok_or("no rounds")?, &session.clock);
             let report = &mut session.report;
             report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, &id, states);
-            let basis = format!("RTT/2; {}", describe(one, *pauses));
-            session.push(row.with_floor_ratio(ratio), basis);
+            let method = format!("RTT/2; {}", describe_candidate(one, *pauses));
+            session.add_row(row.with_floor_ratio(ratio), method);
             survey::record_floor(session, &id, measured);
         }
         self.add_comparison_rows(session, measure, &all);
@@ -168,46 +173,53 @@ impl CandidateGroup {
         parts: u32,
     ) -> Outcome {
         let measure = LatencyOrThroughput::Throughput;
-        if !self.begin(session, measure) {
+        if !self.begin_if_selected(session, measure) {
             return Ok(());
         }
         // WHY a limit: a user who only wants to see that all works sets it on the command line.
-        let messages_max = session.effort.samples.saturating_mul(STREAM_FACTOR);
+        let messages_max = session
+            .effort
+            .samples
+            .saturating_mul(STREAM_MESSAGES_PER_SAMPLE_MAX);
         let hz = session.clock.ticks_per_s();
         let round = |connection: &mut Connection,
                      last: Option<f64>,
                      time: Duration,
                      parts: u32|
          -> Outcome<(Vec<StreamResult>, f64)> {
-            let (_, probe) = connection.stream(PROBE_MESSAGES.min(messages_max))?;
-            let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
+            let (_, probe) = connection.run_stream(PROBE_STREAM_MESSAGES.min(messages_max))?;
+            let per_s = probe.sent_messages() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
             let fitting = (per_s.max(last.unwrap_or(per_s)) * time.as_secs_f64()) as u64;
             let messages =
                 fitting.clamp(STREAM_MESSAGES_MIN, messages_max.max(STREAM_MESSAGES_MIN));
-            let streams = (0..parts).map(|_| Ok(connection.stream(messages)?.1));
+            let streams = (0..parts).map(|_| Ok(connection.run_stream(messages)?.1));
             let streams = streams.collect::<Outcome<Vec<StreamResult>>>()?;
             let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
             let rate = stats::median(&mut rates.collect::<Vec<_>>());
             Ok((streams, rate))
         };
-        let (short, few) = (time.min(CHOICE_STREAM_TIME), parts.min(CHOICE_ROUNDS));
-        let pauses = self.choose_pauses(session.effort, ends, measure, |connection, last| {
-            round(connection, last, short, few)
-        })?;
+        let (short, few) = (
+            time.min(PAUSE_CHOICE_STREAM_TIME_MAX),
+            parts.min(PAUSE_CHOICE_ROUNDS_MAX),
+        );
+        let pauses =
+            self.choose_pause_counts(session.effort, ends, measure, |connection, last| {
+                round(connection, last, short, few)
+            })?;
         let all = self.measure_rounds(session, ends, &pauses, |connection, last| {
             round(connection, last, time, parts)
         })?;
         for ((&one, measured), pauses) in self.candidates.iter().zip(&all).zip(&pauses) {
-            let streams = measured.all.iter().flat_map(|bracket| &bracket.subject.0);
+            let streams = measured.all.iter().flat_map(|bracket| &bracket.result.0);
             let id = self.id(measure, one);
-            let rates = figures(measured);
+            let rates = values_of_rounds_in_result(measured);
             let row = Row::from_streams(&id, &streams.copied().collect::<Vec<_>>(), &rates);
             let pairs: Vec<_> = rates.iter().map(|&rate| (1.0, rate)).collect();
-            let states = split_by_state(&floors_ns(measured), &pairs);
+            let states = find_machine_states(&floors_of_rounds_in_result_ns(measured), &pairs);
             session
                 .report
                 .set_row_setting(RATE_BY_STATE_KEY, &id, states);
-            session.push(row, describe(one, *pauses));
+            session.add_row(row, describe_candidate(one, *pauses));
             survey::record_floor(session, &id, measured);
         }
         self.add_comparison_rows(session, measure, &all);
@@ -218,20 +230,20 @@ impl CandidateGroup {
     /// ours, which pause by themselves, and otherwise the number with which the candidate is best
     /// in some rounds before the measured ones. `round` measures one round, as in
     /// [`Self::measure_rounds`].
-    fn choose_pauses<M>(
+    fn choose_pause_counts<M>(
         &self,
-        effort: Effort,
+        effort: MeasurementEffort,
         ends: &mut TwoEnds,
         measure: LatencyOrThroughput,
         round: impl Fn(&mut Connection, Option<f64>) -> Outcome<(M, f64)>,
     ) -> Outcome<Vec<u32>> {
         let connection = &mut ends.connection;
         let mut choose = |candidate: Carrier| {
-            if candidate.is_ours() {
+            if candidate.is_of_horus() {
                 return Ok(0);
             }
-            let mut all = vec![Vec::new(); PAUSES_MAX as usize + 1];
-            for number in 0..effort.rounds.min(CHOICE_ROUNDS) {
+            let mut all = vec![Vec::new(); PAUSES_AFTER_POLL_MAX as usize + 1];
+            for number in 0..effort.rounds.min(PAUSE_CHOICE_ROUNDS_MAX) {
                 for pauses in alternating_order(number, all.len()) {
                     self.open(connection, candidate, pauses as u32)?;
                     all[pauses].push(round(connection, None)?.1);
@@ -244,7 +256,7 @@ impl CandidateGroup {
                     LatencyOrThroughput::Throughput => -median,
                 }
             };
-            let best = (0..=PAUSES_MAX).min_by(|a, b| badness(a).total_cmp(&badness(b)));
+            let best = (0..=PAUSES_AFTER_POLL_MAX).min_by(|a, b| badness(a).total_cmp(&badness(b)));
             Ok(best.unwrap_or_default())
         };
         let candidates = self.candidates.iter();
@@ -255,7 +267,7 @@ impl CandidateGroup {
     /// as long as the memory does.
     fn open(&self, connection: &mut Connection, carrier: Carrier, pauses: u32) -> Outcome {
         let size = self.size;
-        connection.set_pauses(pauses);
+        connection.set_pauses_after_poll(pauses);
         connection.open(Transport { carrier, size })
     }
 
@@ -273,10 +285,10 @@ impl CandidateGroup {
         let (effort, clock) = (session.effort, &session.clock);
         let (floor, connection) = (&mut ends.floor, &mut ends.connection);
         let mut last: Vec<Option<f64>> = vec![None; pauses.len()];
-        let all = run_between_floors(
+        let all = run_rounds_between_floors(
             effort.rounds,
             self.candidates.len(),
-            || -> Outcome<f64> { Ok(floor.round_beside(effort)?.p50_ns(clock)) },
+            || -> Outcome<f64> { Ok(floor.measure_round_beside(effort)?.p50_ns(clock)) },
             |index| {
                 self.open(connection, self.candidates[index], pauses[index])?;
                 let (result, figure) = round(connection, last[index])?;
@@ -284,7 +296,7 @@ impl CandidateGroup {
                 Ok((result, figure))
             },
         )?;
-        connection.set_pauses(0);
+        connection.set_pauses_after_poll(0);
         connection.close()?;
         Ok(all)
     }
@@ -300,33 +312,35 @@ impl CandidateGroup {
         let report = &mut session.report;
         for (one, other) in self.pairs() {
             let [ours, theirs] = [one, other].map(|index| self.candidates[index]);
-            let id = self.versus_id(measure, ours, theirs);
-            let figures = [one, other].map(|index| figures(&all[index]));
+            let id = self.comparison_row_id(measure, ours, theirs);
+            let figures = [one, other].map(|index| values_of_rounds_in_result(&all[index]));
             let figures = [&figures[0][..], &figures[1]];
             let Some(row) = versus::comparison_row(&id, measure, figures) else {
                 continue;
             };
-            let floors = [one, other].map(|index| floors_ns(&all[index]));
+            let floors = [one, other].map(|index| floors_of_rounds_in_result_ns(&all[index]));
             let floors = floors[0].iter().zip(&floors[1]);
             let floors: Vec<f64> = floors.map(|(one, other)| (one + other) / 2.0).collect();
-            let states = split_by_state(&floors, &versus::ratio_pairs(measure, figures));
+            let states = find_machine_states(&floors, &versus::ratio_pairs(measure, figures));
             report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, &id, states);
             let rows = [ours, theirs].map(|one| report.row(&self.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
-            let row = row.with_counts(sum(Row::sent), sum(Row::received));
-            let basis =
+            let row = row.with_counts(sum(Row::sent_messages), sum(Row::received_messages));
+            let method =
                 "medians of rounds next to each other; theirs with its best number of pauses";
-            report.push(row.with_busy_threads(BUSY_THREADS), basis);
+            report.add_row(row.with_busy_threads(BUSY_THREADS), method);
         }
     }
 }
 
 /// Returns the text that says how a candidate was measured.
-fn describe(candidate: Carrier, pauses: u32) -> String {
-    let basis = candidate.basis();
-    match candidate.is_ours() {
-        true => basis,
-        false => format!("{basis}; best of 0 to {PAUSES_MAX} pauses between empty polls: {pauses}"),
+fn describe_candidate(candidate: Carrier, pauses: u32) -> String {
+    let method = candidate.description();
+    match candidate.is_of_horus() {
+        true => method,
+        false => format!(
+            "{method}; best of 0 to {PAUSES_AFTER_POLL_MAX} pauses between empty polls: {pauses}"
+        ),
     }
 }
 
@@ -335,13 +349,13 @@ fn describe(candidate: Carrier, pauses: u32) -> String {
 pub fn add_comparison_row(
     session: &mut BenchmarkSession,
     id: &str,
-    figures: [&[f64]; 2],
+    ours_and_theirs: [&[f64]; 2],
     count: u64,
-    basis: &str,
+    method: &str,
 ) -> Outcome {
-    let row = versus::comparison_row(id, LatencyOrThroughput::Latency, figures);
+    let row = versus::comparison_row(id, LatencyOrThroughput::Latency, ours_and_theirs);
     let row = row.ok_or("no rounds")?.with_counts(count, count);
-    session.push(row, basis);
+    session.add_row(row, method);
     Ok(())
 }
 
@@ -355,14 +369,14 @@ pub fn compare_in_same_thread(
     let clock = &session.clock;
     let open = |transport| LoopedTransport::open(transport, clock.source(), &session.private);
     let mut ends = [open(transports[0])?, open(transports[1])?];
-    let plan = MicroPlan::new(clock.source(), session.effort.samples.div_ceil(4));
+    let plan = BatchPlan::new(clock.source(), session.effort.samples.div_ceil(4));
     let mut p50_ns = [Vec::new(), Vec::new()];
-    let mut all: [Option<MicroResult>; 2] = [None, None];
+    let mut all: [Option<BatchResult>; 2] = [None, None];
     for round in 0..session.effort.rounds {
         for turn in alternating_order(round, ends.len()) {
-            let micro = ends[turn].round(&plan)?;
-            let ticks = micro.batches.median_within_steps(clock.resolution_ticks());
-            p50_ns[turn].push(ticks * clock.ns_per_tick() / micro.batch as f64);
+            let micro = ends[turn].run_batches(&plan)?;
+            let ticks = micro.batches.interpolated_median(clock.resolution_ticks());
+            p50_ns[turn].push(ticks * clock.ns_per_tick() / micro.operations_per_batch as f64);
             match &mut all[turn] {
                 Some(all) => all.merge(&micro),
                 none => *none = Some(micro),
@@ -372,10 +386,14 @@ pub fn compare_in_same_thread(
     let mut count = 0;
     for (micro, transport) in all.iter().flatten().zip(transports) {
         let id = format!("one_way/same_thread/{}", transport.id());
-        let row = Row::from_micro(&id, micro, &session.clock);
-        count += row.received();
-        let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
-        session.push(row, basis);
+        let row = Row::from_batches(&id, micro, &session.clock);
+        count += row.received_messages();
+        let method = format!(
+            "{}; batches of {}",
+            transport.carrier.description(),
+            micro.operations_per_batch
+        );
+        session.add_row(row, method);
     }
     let figures = [&p50_ns[0][..], &p50_ns[1]];
     add_comparison_row(session, id, figures, count, "send + recv, in batches")

@@ -7,19 +7,19 @@ use horus_core::channel::spsc;
 use horus_core::topic::{Qos, Topic};
 use serde_json::{Value, json};
 
-use crate::measure::endpoint::{Closures, Endpoint};
-use crate::measure::stats::{Samples, coefficient_of_variation, round_ratio};
+use crate::measure::endpoint::{ClosureEndpoint, Endpoint};
+use crate::measure::stats::{Samples, coefficient_of_variation, round_to_six_decimals};
 use crate::measure::tsc::{TickSource, TscClock};
 use crate::measure::wait::OtherEndWatch;
-use crate::measure::workload::{RoundPlan, Timing, run_near_end};
-use crate::report::figures::Figures;
+use crate::measure::workload::{RoundPlan, TimedPart, run_measuring_end};
+use crate::report::additional_values::AdditionalValues;
 use crate::report::rows::Row;
-use crate::run::args::{Effort, QuickOrFull};
+use crate::run::args::{MeasurementEffort, QuickOrFull};
 use crate::run::floor::Placement::{self, CrossProcess, CrossThread};
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::connect;
 use crate::scenario::entry::{Outcome, Program};
-use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
+use crate::transport::carrier::{CARRIER_CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::packet::Packet16;
 
@@ -36,7 +36,7 @@ const DEADLINE_NS: f64 = 1000.0;
 
 /// The rows. For each one: the middle of its id, the placement of the two ends (`None` for one
 /// thread), and the carrier.
-const ROWS: [(&str, Option<Placement>, Carrier); 5] = [
+const MEASURED_ROWS: [(&str, Option<Placement>, Carrier); 5] = [
     ("topic", None, Carrier::Topic),
     ("spsc", None, Carrier::SPSC),
     ("cross_thread/topic", Some(CrossThread), Carrier::Topic),
@@ -46,11 +46,11 @@ const ROWS: [(&str, Option<Placement>, Carrier); 5] = [
 
 /// Runs the benchmark `determinism_benchmark`.
 pub fn main() -> ExitCode {
-    let program = Program::new(ABOUT, RUNS_AND_SAMPLES).without_ratios();
+    let program = Program::new(ABOUT, RUNS_AND_SAMPLES).without_ratio_goals();
     program.main(|session| {
-        session.report.set("deadline_ns", DEADLINE_NS);
-        let basis = "send and receive, each timed by itself";
-        measure_rows(session, true, basis)?;
+        session.report.set_setting("deadline_ns", DEADLINE_NS);
+        let method = "send and receive, each timed by itself";
+        measure_rows(session, true, method)?;
         measure_rows(session, false, "RTT/2, each timed by itself")
     })
 }
@@ -58,60 +58,69 @@ pub fn main() -> ExitCode {
 /// Makes one run of each row in turn, again and again, so that all of them run while the machine is
 /// in the same state. Then adds the rows to the report. Measures the rows in one thread, or those
 /// between two ends.
-fn measure_rows(session: &mut BenchmarkSession, in_one_thread: bool, basis: &str) -> Outcome {
+fn measure_rows(session: &mut BenchmarkSession, in_one_thread: bool, method: &str) -> Outcome {
     let effort = session.effort;
     let mut all = Vec::new();
-    for (name, placement, carrier) in ROWS {
+    for (name, placement, carrier) in MEASURED_ROWS {
         let id = format!("determinism/{name}/16B");
         if placement.is_none() == in_one_thread && session.args.wants_row(&id) {
             let connection = placement.map(|placement| connect(session, placement));
             all.push((id, carrier, connection.transpose()?, Vec::new()));
         }
     }
-    session.add_steps(effort.rounds as usize * all.len());
+    session.add_progress_steps(effort.rounds as usize * all.len());
     for number in 0..effort.rounds {
         for (id, carrier, connection, runs) in &mut all {
             session.progress.set_message(id.clone());
             runs.push(match connection {
-                Some(connection) => run_two_ends(connection, *carrier, effort)?,
-                None => run_one_thread(session, *carrier, number)?,
+                Some(connection) => run_between_two_ends(connection, *carrier, effort)?,
+                None => run_in_one_thread(session, *carrier, number)?,
             });
             session.progress.inc(1);
         }
     }
     let unit = SampleUnit::new(&session.clock, if in_one_thread { 1 } else { 2 });
     for (id, _, _, runs) in &all {
-        let records: Vec<Value> = runs.iter().map(|run| unit.record_of(run)).collect();
+        let records: Vec<Value> = runs.iter().map(|run| unit.run_json(run)).collect();
         session.report.set_row_setting("runs", id, records);
-        session.push(row_of_runs(id, runs, unit), basis);
+        session.add_row(row_of_runs(id, runs, unit), method);
     }
     Ok(())
 }
 
 /// Makes one run between two ends. Returns its samples in ticks, of which none was removed.
-fn run_two_ends(connection: &mut Connection, carrier: Carrier, effort: Effort) -> Outcome<Samples> {
+fn run_between_two_ends(
+    connection: &mut Connection,
+    carrier: Carrier,
+    effort: MeasurementEffort,
+) -> Outcome<Samples> {
     let size = MessageSize::Bytes(16);
     connection.open(Transport { carrier, size })?;
-    let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
+    let (round, _) =
+        connection.run_ping_pong_round(TimedPart::RoundTrip, effort.warm_up, effort.samples)?;
     Ok(round.ticks)
 }
 
 /// Makes one run in one thread. Returns its samples in ticks, of which none was removed.
-fn run_one_thread(session: &BenchmarkSession, carrier: Carrier, number: u32) -> Outcome<Samples> {
+fn run_in_one_thread(
+    session: &BenchmarkSession,
+    carrier: Carrier,
+    number: u32,
+) -> Outcome<Samples> {
     let source = session.clock.source();
     let plan = RoundPlan {
-        timing: Timing::RoundTrip,
+        timing: TimedPart::RoundTrip,
         warm_up: session.effort.warm_up,
         samples: session.effort.samples,
         first_seq: 1,
     };
     if carrier == Carrier::SPSC {
-        return run_channel(&plan, source);
+        return run_over_channel(&plan, source);
     }
     let namespace = session.private.open()?;
     let name = format!("determinism_{number}");
     // WHY not the default: the channel has as many slots.
-    let qos = Qos::new().capacity(CAPACITY);
+    let qos = Qos::new().capacity(CARRIER_CAPACITY);
     let builder = || {
         Topic::<Packet16>::builder(&name)
             .namespace(&namespace)
@@ -120,14 +129,18 @@ fn run_one_thread(session: &BenchmarkSession, carrier: Carrier, number: u32) -> 
     let mut publisher = builder().publisher()?;
     let mut subscriber = builder().subscriber()?;
     let send = |message: &Packet16| publisher.send(*message).is_ok();
-    time_messages(&mut Closures(send, || subscriber.recv()), &plan, source)
+    time_messages(
+        &mut ClosureEndpoint(send, || subscriber.recv()),
+        &plan,
+        source,
+    )
 }
 
-fn run_channel(plan: &RoundPlan, source: TickSource) -> Outcome<Samples> {
-    let (mut sender, mut receiver) = spsc::channel::<Packet16>(CAPACITY as usize);
+fn run_over_channel(plan: &RoundPlan, source: TickSource) -> Outcome<Samples> {
+    let (mut sender, mut receiver) = spsc::channel::<Packet16>(CARRIER_CAPACITY as usize);
     let send = |message: &Packet16| sender.try_send(*message).is_ok();
     let receive = || receiver.try_recv().ok();
-    time_messages(&mut Closures(send, receive), plan, source)
+    time_messages(&mut ClosureEndpoint(send, receive), plan, source)
 }
 
 /// Sends a message and receives it, again and again in one thread. Times each message from before
@@ -139,7 +152,7 @@ fn time_messages(
     source: TickSource,
 ) -> Outcome<Samples> {
     let watch = OtherEndWatch::new(false, || true);
-    Ok(run_near_end::<Packet16>(ends, plan, source, &watch)?.ticks)
+    Ok(run_measuring_end::<Packet16>(ends, plan, source, &watch)?.ticks)
 }
 
 /// The unit in which a run stores its samples, with the numbers that convert it to nanoseconds.
@@ -151,18 +164,19 @@ struct SampleUnit {
 }
 
 impl SampleUnit {
-    /// Returns the unit of samples in ticks of `clock`. Each sample lasts for `ways` one-way times:
+    /// Returns the unit of samples in ticks of `clock`. Each sample lasts for
+    /// `ways_per_sample` one-way times:
     /// 1, or 2 if it is a round trip.
-    fn new(clock: &TscClock, ways: u32) -> SampleUnit {
+    fn new(clock: &TscClock, ways_per_sample: u32) -> SampleUnit {
         SampleUnit {
-            ns: clock.ns_per_tick() / f64::from(ways),
+            ns: clock.ns_per_tick() / f64::from(ways_per_sample),
             step: clock.resolution_ticks(),
         }
     }
 
     /// Returns the number of samples that exceed the deadline. It is as exact as the percentiles of
     /// the samples.
-    fn count_misses(self, samples: &Samples) -> u64 {
+    fn count_deadline_misses(self, samples: &Samples) -> u64 {
         let is_late = |&(ticks, _): &(u64, u64)| ticks as f64 * self.ns > DEADLINE_NS;
         let late = samples.value_counts().filter(is_late);
         late.map(|(_, count)| count).sum()
@@ -170,12 +184,12 @@ impl SampleUnit {
 
     /// Returns the values of one run that are stored in the report's settings, because they may
     /// differ from run to run.
-    fn record_of(self, run: &Samples) -> Value {
+    fn run_json(self, run: &Samples) -> Value {
         let ns = run.percentiles(self.ns);
         json!({
             "mean": ns.mean, "p50": ns.p50, "p99": ns.p99, "max": ns.max,
-            "sd": round_ratio(self.ns * run.standard_deviation()),
-            "deadline_misses": self.count_misses(run),
+            "sd": round_to_six_decimals(self.ns * run.standard_deviation()),
+            "deadline_misses": self.count_deadline_misses(run),
         })
     }
 }
@@ -185,18 +199,19 @@ fn row_of_runs(id: &str, runs: &[Samples], unit: SampleUnit) -> Row {
     let mut all = Samples::new();
     runs.iter().for_each(|run| all.merge(run));
     let means: Vec<f64> = runs.iter().map(Samples::mean).collect();
-    let medians = runs.iter().map(|run| run.median_within_steps(unit.step));
-    let misses = runs.iter().map(|run| unit.count_misses(run)).sum();
-    let figures = Figures {
-        sd_ns: Some(round_ratio(all.standard_deviation() * unit.ns)),
-        run_cv: coefficient_of_variation(&means).map(round_ratio),
-        run_cv_median: coefficient_of_variation(&medians.collect::<Vec<f64>>()).map(round_ratio),
+    let medians = runs.iter().map(|run| run.interpolated_median(unit.step));
+    let misses = runs.iter().map(|run| unit.count_deadline_misses(run)).sum();
+    let additional = AdditionalValues {
+        sd_ns: Some(round_to_six_decimals(all.standard_deviation() * unit.ns)),
+        run_cv: coefficient_of_variation(&means).map(round_to_six_decimals),
+        run_cv_median: coefficient_of_variation(&medians.collect::<Vec<f64>>())
+            .map(round_to_six_decimals),
         deadline_misses: Some(misses),
         deadline_miss_share: Some(misses as f64 / all.count().max(1) as f64),
-        ..Figures::default()
+        ..AdditionalValues::default()
     };
     let row = Row::from_samples(id, &all, unit.ns);
-    Row { figures, ..row }
+    Row { additional, ..row }
 }
 
 #[cfg(test)]
@@ -207,7 +222,7 @@ mod tests {
     use crate::measure::payload::Payload;
 
     const PLAN: RoundPlan = RoundPlan {
-        timing: Timing::RoundTrip,
+        timing: TimedPart::RoundTrip,
         warm_up: 3,
         samples: 20,
         first_seq: 1,
@@ -221,16 +236,16 @@ mod tests {
 
     #[test]
     fn every_message_is_timed_and_verified() {
-        let run = run_channel(&PLAN, TickSource::detect()).unwrap();
+        let run = run_over_channel(&PLAN, TickSource::detect()).unwrap();
         assert_eq!(run.count(), 20);
     }
 
     #[test]
     fn a_message_that_is_lost_or_old_ends_the_run() {
         let source = TickSource::detect();
-        let mut deaf = Closures(|_: &Packet16| true, || None);
+        let mut deaf = ClosureEndpoint(|_: &Packet16| true, || None);
         assert!(time_messages(&mut deaf, &PLAN, source).is_err());
-        let mut stuck = Closures(|_: &Packet16| true, || Some(Packet16::compose(1)));
+        let mut stuck = ClosureEndpoint(|_: &Packet16| true, || Some(Packet16::compose(1)));
         assert!(time_messages(&mut stuck, &PLAN, source).is_err());
     }
 
@@ -241,11 +256,11 @@ mod tests {
         assert_eq!(runs[1].standard_deviation(), 0.0);
         // The deadline is 8 ticks.
         let row = row_of_runs("x", &runs, SampleUnit { ns: 125.0, step: 1 });
-        assert_eq!(row.sent(), 12);
-        assert_eq!(row.figures.deadline_misses, Some(5));
-        assert_eq!(row.figures.deadline_miss_share, Some(5.0 / 12.0));
+        assert_eq!(row.sent_messages(), 12);
+        assert_eq!(row.additional.deadline_misses, Some(5));
+        assert_eq!(row.additional.deadline_miss_share, Some(5.0 / 12.0));
         // Means 5 and 10: 5 / sqrt(2) by 7.5.
-        assert!((row.figures.run_cv.unwrap() - 0.471_405).abs() < 1e-5);
+        assert!((row.additional.run_cv.unwrap() - 0.471_405).abs() < 1e-5);
         assert_eq!(coefficient_of_variation(&[1.0]), None);
     }
 
@@ -256,6 +271,6 @@ mod tests {
         assert_eq!(units[1].ns * 2.0, units[0].ns);
         let ticks = |ns: f64| (ns / units[0].ns) as u64;
         let run = run_of(&[1000.0, 1990.0, 2010.0, 5000.0].map(ticks));
-        assert_eq!(units[1].count_misses(&run), 2);
+        assert_eq!(units[1].count_deadline_misses(&run), 2);
     }
 }

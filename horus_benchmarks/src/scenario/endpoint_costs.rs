@@ -7,7 +7,7 @@ use std::time::Duration;
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet};
 use horus_shm::Namespace;
 
-use crate::measure::micro::{self, MicroPlan, MicroResult};
+use crate::measure::micro::{self, BatchPlan, BatchResult};
 use crate::measure::payload::Payload;
 use crate::measure::pin;
 use crate::report::rows::Row;
@@ -17,17 +17,17 @@ use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
 
 /// Number of timed batches of a row.
-const BATCHES: QuickOrFull<u64> = QuickOrFull(200, 2_000);
+const BATCHES_PER_ROW: QuickOrFull<u64> = QuickOrFull(200, 2_000);
 
 /// Minimum number of messages in a batch. A batch has at least one message of each topic.
 const BATCH_MESSAGES_MIN: usize = 128;
 
 /// Number of unread messages that a topic can hold for each publisher.
-const CAPACITY: u64 = 8;
+const TOPIC_CAPACITY: u64 = 8;
 
 /// The kind of object whose number differs from row to row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+enum CountedObject {
     /// Topics of one process. Each gets a message in turn.
     Topics,
     /// Topics of one wait set. One after another gets a message, and the set waits for it.
@@ -41,96 +41,113 @@ enum Subject {
 }
 
 /// The numbers of endpoints to measure. WHY at most 64: a topic has no more.
-const ENDPOINTS: &[usize] = &[1, 2, 4, 8, 16, 64];
+const ENDPOINT_COUNTS: &[usize] = &[1, 2, 4, 8, 16, 64];
 
-/// The subjects. For each one: its name in the ids of rows, and the numbers of objects to measure.
-const SUBJECTS: [(Subject, &str, &[usize]); 5] = [
-    (Subject::Topics, "topics", &[1, 10, 100, 1000]),
-    (Subject::WaitSet, "wait_set", &[1, 2, 8, 32, 128, 1000]),
-    (Subject::Publishers, "publishers", ENDPOINTS),
-    (Subject::IdlePublishers, "idle_publishers", ENDPOINTS),
-    (Subject::Subscribers, "subscribers", ENDPOINTS),
+/// The kinds of objects. For each one: its name in the ids of rows, and the numbers of objects to
+/// measure.
+const COUNTED_OBJECTS: [(CountedObject, &str, &[usize]); 5] = [
+    (CountedObject::Topics, "topics", &[1, 10, 100, 1000]),
+    (
+        CountedObject::WaitSet,
+        "wait_set",
+        &[1, 2, 8, 32, 128, 1000],
+    ),
+    (CountedObject::Publishers, "publishers", ENDPOINT_COUNTS),
+    (
+        CountedObject::IdlePublishers,
+        "idle_publishers",
+        ENDPOINT_COUNTS,
+    ),
+    (CountedObject::Subscribers, "subscribers", ENDPOINT_COUNTS),
 ];
 
 /// The endpoints of a row. A message goes from a publisher to all of its subscribers.
-struct Endpoints {
+struct RowEndpoints {
     publishers: Vec<Publisher<Packet16>>,
     subscribers: Vec<Subscriber<Packet16>>,
-    subject: Subject,
+    counted: CountedObject,
     wait_set: WaitSet,
 }
 
-/// Adds the rows of all subjects and numbers to the report.
-pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
+/// Adds the rows of all kinds of objects and numbers to the report.
+pub(super) fn measure_endpoint_costs(session: &mut BenchmarkSession) -> Outcome {
     pin::pin_current_thread(session.cpus.near)?;
     let asked = session.args.samples.unwrap_or(u64::MAX);
-    let batches = session.args.quick_or_full(BATCHES).min(asked);
-    let plan = MicroPlan::new(session.clock.source(), batches);
-    for (subject, name, counts) in SUBJECTS {
+    let batches = session.args.quick_or_full(BATCHES_PER_ROW).min(asked);
+    let plan = BatchPlan::new(session.clock.source(), batches);
+    for (counted, name, counts) in COUNTED_OBJECTS {
         for &count in counts {
             let id = format!("cost/{name}/{count}");
             if session.args.wants_row(&id) {
-                let mut endpoints = Endpoints::open(subject, count, &session.private.open()?)?;
+                let mut endpoints = RowEndpoints::open(counted, count, &session.private.open()?)?;
                 let micro = endpoints.measure(&plan)?;
-                let row = Row::from_micro(&id, &micro, &session.clock);
-                session.push(row, subject.basis());
+                let row = Row::from_batches(&id, &micro, &session.clock);
+                session.add_row(row, counted.measurement_method());
             }
         }
     }
     Ok(())
 }
 
-impl Subject {
-    const fn basis(self) -> &'static str {
+impl CountedObject {
+    const fn measurement_method(self) -> &'static str {
         match self {
-            Subject::WaitSet => "send + wait + recv in one thread, 16 B, in batches",
-            Subject::Subscribers => "send + recv by each in one thread, 16 B, in batches",
+            CountedObject::WaitSet => "send + wait + recv in one thread, 16 B, in batches",
+            CountedObject::Subscribers => "send + recv by each in one thread, 16 B, in batches",
             _ => "send + recv in one thread, 16 B, in batches",
         }
     }
 
     /// Returns true if there are several topics, each with one publisher and one subscriber.
-    const fn has_topics(self) -> bool {
-        matches!(self, Subject::Topics | Subject::WaitSet)
+    const fn has_several_topics(self) -> bool {
+        matches!(self, CountedObject::Topics | CountedObject::WaitSet)
     }
 }
 
-impl Endpoints {
-    fn open(subject: Subject, count: usize, namespace: &Arc<Namespace>) -> Outcome<Endpoints> {
-        // WHY the subject is part of the name: rows do not share files.
+impl RowEndpoints {
+    fn open(
+        counted: CountedObject,
+        count: usize,
+        namespace: &Arc<Namespace>,
+    ) -> Outcome<RowEndpoints> {
+        // WHY the kind of object is part of the name: rows do not share files.
         let topic = |number: usize| -> TopicBuilder<Packet16> {
-            let number = if subject.has_topics() { number } else { 0 };
-            let builder = Topic::builder(&format!("cost/{subject:?}/{number}"));
+            let number = if counted.has_several_topics() {
+                number
+            } else {
+                0
+            };
+            let builder = Topic::builder(&format!("cost/{counted:?}/{number}"));
             builder
                 .namespace(namespace)
-                .qos(Qos::new().capacity(CAPACITY))
+                .qos(Qos::new().capacity(TOPIC_CAPACITY))
         };
-        let (publishers, subscribers) = match subject {
-            Subject::Topics | Subject::WaitSet => (count, count),
-            Subject::Publishers | Subject::IdlePublishers => (count, 1),
-            Subject::Subscribers => (1, count),
+        let (publishers, subscribers) = match counted {
+            CountedObject::Topics | CountedObject::WaitSet => (count, count),
+            CountedObject::Publishers | CountedObject::IdlePublishers => (count, 1),
+            CountedObject::Subscribers => (1, count),
         };
         let publishers = (0..publishers).map(|number| topic(number).publisher());
         let publishers = publishers.collect::<Result<Vec<_>, _>>()?;
         let subscribers = (0..subscribers).map(|number| topic(number).subscriber());
         let subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
         let mut wait_set = WaitSet::new();
-        if subject == Subject::WaitSet {
+        if counted == CountedObject::WaitSet {
             for subscriber in &subscribers {
                 wait_set.add(subscriber)?;
             }
         }
-        Ok(Endpoints {
+        Ok(RowEndpoints {
             publishers,
             subscribers,
-            subject,
+            counted,
             wait_set,
         })
     }
 
-    fn measure(&mut self, plan: &MicroPlan) -> Outcome<MicroResult> {
+    fn measure(&mut self, plan: &BatchPlan) -> Outcome<BatchResult> {
         let batch = BATCH_MESSAGES_MIN.max(self.publishers.len()) as u64;
-        let receivers = if self.subject.has_topics() {
+        let receivers = if self.counted.has_several_topics() {
             1
         } else {
             self.subscribers.len()
@@ -139,13 +156,13 @@ impl Endpoints {
         let mut seq = 1;
         let mut failure = None;
         let result = micro::run_batches(plan, batch, |_| {
-            let start = plan.source.start();
+            let start = plan.source.read_at_start();
             let mut arrived = Ok(0);
             for _ in 0..batch {
-                arrived = arrived.and_then(|sum| Ok(sum + self.pass_message(seq)?));
+                arrived = arrived.and_then(|sum| Ok(sum + self.send_and_receive_message(seq)?));
                 seq += 1;
             }
-            let ticks = plan.source.stop().since(start);
+            let ticks = plan.source.read_at_end().since(start);
             let is_right = matches!(arrived, Ok(arrived) if arrived == wanted);
             failure = failure.take().or(arrived.err());
             (ticks, is_right)
@@ -154,21 +171,21 @@ impl Endpoints {
     }
 
     /// Sends message `seq`, and receives it. Returns the number of subscribers that got it.
-    fn pass_message(&mut self, seq: u64) -> Outcome<u64> {
+    fn send_and_receive_message(&mut self, seq: u64) -> Outcome<u64> {
         let turn = seq as usize % self.publishers.len();
-        let sender = if self.subject == Subject::IdlePublishers {
+        let sender = if self.counted == CountedObject::IdlePublishers {
             self.publishers.len() - 1
         } else {
             turn
         };
         self.publishers[sender].send(Packet16::compose(seq))?;
-        if self.subject == Subject::WaitSet {
+        if self.counted == CountedObject::WaitSet {
             let ready = self.wait_set.wait(Duration::from_secs(1))?;
             if ready.len() != 1 {
                 return Err(format!("{} topics are ready instead of one", ready.len()).into());
             }
         }
-        let receivers = if self.subject.has_topics() {
+        let receivers = if self.counted.has_several_topics() {
             turn..turn + 1
         } else {
             0..self.subscribers.len()

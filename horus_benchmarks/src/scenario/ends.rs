@@ -28,7 +28,7 @@ impl TwoEnds {
         let place = placement.id();
         session.progress.set_message(place);
         let (floor, spin) = Floor::new(placement, session.cpus, &session.clock, session.effort)?;
-        session.report.set(&format!("spin/{place}"), spin);
+        session.report.set_setting(&format!("spin/{place}"), spin);
         Ok(TwoEnds {
             place,
             floor,

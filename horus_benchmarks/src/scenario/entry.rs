@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use horus_shm::internals;
 
-use crate::run::args::{Args, QuickOrFull, VERDICT_ROUNDS};
+use crate::run::args::{Args, QuickOrFull, VERDICT_ROUNDS_MIN};
 use crate::run::child::ChildContext;
 use crate::run::floor::{self, FLOOR_ROLE};
 use crate::run::session::{self, BenchmarkSession};
@@ -47,7 +47,7 @@ pub struct Program<'a> {
 impl<'a> Program<'a> {
     /// Creates a program that compares results as ratios, and so warns if there are too few rounds
     /// for a verdict. Its child processes have only the roles that all programs share. Change this
-    /// with [`Self::without_ratios`] and [`Self::with_child_role`].
+    /// with [`Self::without_ratio_goals`] and [`Self::with_child_role`].
     pub const fn new(about: &'a str, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Program<'a> {
         Program {
             about,
@@ -58,7 +58,7 @@ impl<'a> Program<'a> {
     }
 
     /// Returns the program as one that judges no ratios.
-    pub const fn without_ratios(mut self) -> Program<'a> {
+    pub const fn without_ratio_goals(mut self) -> Program<'a> {
         self.judges_ratios = false;
         self
     }
@@ -79,8 +79,8 @@ impl<'a> Program<'a> {
             eprintln!("{name}: {TUNING_VARIABLE}: {error}");
             return ExitCode::from(2);
         }
-        let Some(child) = ChildContext::enter() else {
-            return session::exit_code(&name, self.measure(run));
+        let Some(child) = ChildContext::from_arguments() else {
+            return session::exit_code(&name, self.run_benchmark(run));
         };
         let own_role = self.child_role.filter(|(role, _)| *role == child.role);
         match (child.role.as_str(), own_role) {
@@ -94,11 +94,11 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn measure(self, run: impl FnOnce(&mut BenchmarkSession) -> Outcome) -> Outcome {
+    fn run_benchmark(self, run: impl FnOnce(&mut BenchmarkSession) -> Outcome) -> Outcome {
         let args = Args::from_env(self.about);
         let mut session = BenchmarkSession::begin(args, self.rounds_and_samples)?;
         let rounds = session.effort.rounds;
-        if self.judges_ratios && rounds < VERDICT_ROUNDS {
+        if self.judges_ratios && rounds < VERDICT_ROUNDS_MIN {
             let warning = format!("{rounds} rounds: too few for a verdict on ratios");
             session.report.machine.warnings.push(warning);
         }
@@ -108,7 +108,7 @@ impl<'a> Program<'a> {
                 return outcome;
             }
             // WHY: what was measured before the failure may have taken minutes.
-            session.report.set("failure", error.to_string());
+            session.report.set_setting("failure", error.to_string());
         }
         session.finish()?;
         outcome

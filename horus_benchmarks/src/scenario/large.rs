@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::measure::payload::CorruptMessage;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::SamplesByRound;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
-use crate::measure::workload::Timing;
+use crate::measure::workload::TimedPart;
 use crate::report::goals::RATIOS_KEY;
 use crate::report::rows::Row;
 use crate::run::args::QuickOrFull;
@@ -20,7 +20,7 @@ use crate::scenario::ends::connect;
 use crate::scenario::entry::{Outcome, Program};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
-use crate::transport::large::{CAPACITY, fill_words, verify_words};
+use crate::transport::large::{LARGE_TOPIC_CAPACITY, fill_words, verify_words};
 
 const ABOUT: &str = "Measures messages of 4 KiB to 8 MiB between two processes, from before the \
 send until a small answer has arrived. Each message is copied in and out, or written and read in \
@@ -30,9 +30,9 @@ place. A copy of as many bytes within one process is measured beside it.";
 const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 1_000), (40, 1_000));
 
 /// Total size of the messages in each round in bytes. It limits their number, to 3 at least.
-const ROUND_BYTES: QuickOrFull<u64> = QuickOrFull(16 << 20, 64 << 20);
+const ROUND_BYTES_MAX: QuickOrFull<u64> = QuickOrFull(16 << 20, 64 << 20);
 
-const MESSAGES_MIN: u64 = 3;
+const MESSAGES_PER_ROUND_MIN: u64 = 3;
 
 const MESSAGE_SIZES_KIB: [usize; 8] = [4, 16, 64, 256, 1024, 2048, 4096, 8192];
 
@@ -44,21 +44,21 @@ pub fn main() -> ExitCode {
 }
 
 fn run(session: &mut BenchmarkSession) -> Outcome {
-    let round_bytes = session.args.quick_or_full(ROUND_BYTES);
-    session.report.set("capacity", CAPACITY);
+    let round_bytes = session.args.quick_or_full(ROUND_BYTES_MAX);
+    session.report.set_setting("capacity", LARGE_TOPIC_CAPACITY);
     let start = || connect(session, Placement::CrossProcess);
     let mut connections = [start()?, start()?];
-    session.add_steps(MESSAGE_SIZES_KIB.len());
+    session.add_progress_steps(MESSAGE_SIZES_KIB.len());
     for bytes in MESSAGE_SIZES_KIB.map(|kib| kib << 10) {
-        let fitting = (round_bytes / bytes as u64).max(MESSAGES_MIN);
+        let fitting = (round_bytes / bytes as u64).max(MESSAGES_PER_ROUND_MIN);
         let samples = session.effort.samples.min(fitting);
-        measure(session, &mut connections, bytes, samples)?;
+        measure_message_size(session, &mut connections, bytes, samples)?;
     }
     Ok(())
 }
 
 /// Measures all rows for one message size, in alternating rounds.
-fn measure(
+fn measure_message_size(
     session: &mut BenchmarkSession,
     connections: &mut [Connection; 2],
     bytes: usize,
@@ -71,33 +71,34 @@ fn measure(
     let mut names = vec![(memcpy_id.clone(), "one process, warm source".to_owned())];
     names.extend(CARRIERS.map(|carrier| {
         let id = format!("large/cross_process/{}/{}", carrier.id(), size.id());
-        (id, carrier.basis())
+        (id, carrier.description())
     }));
     if !names.iter().any(|(id, _)| session.args.wants_row(id)) {
         return Ok(());
     }
     let clock = &session.clock;
-    let warm_up = samples.div_ceil(4).max(CAPACITY);
+    let warm_up = samples.div_ceil(4).max(LARGE_TOPIC_CAPACITY);
     let mut copies = BufferCopies::new(bytes);
-    let mut rows = vec![Rounds::default(); names.len()];
+    let mut rows = vec![SamplesByRound::default(); names.len()];
     for (connection, carrier) in connections.iter_mut().zip(CARRIERS) {
         connection.open(Transport { carrier, size })?;
     }
     for _ in 0..session.effort.rounds {
-        let mut all = vec![copies.round(clock.source(), warm_up, samples)?];
+        let mut all = vec![copies.time_copies(clock.source(), warm_up, samples)?];
         for connection in connections.iter_mut() {
-            let (round, _) = connection.round(Timing::RoundTrip, warm_up, samples)?;
+            let (round, _) =
+                connection.run_ping_pong_round(TimedPart::RoundTrip, warm_up, samples)?;
             all.push(round.ticks);
         }
         for (rounds, round) in rows.iter_mut().zip(&all) {
-            rounds.add(round, clock.resolution_ticks());
+            rounds.add_round(round, clock.resolution_ticks());
         }
     }
-    for ((id, basis), rounds) in names.iter().zip(&rows) {
+    for ((id, method), rounds) in names.iter().zip(&rows) {
         let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick());
         let gb_per_s = bytes as f64 / row.ns.map_or(f64::NAN, |ns| ns.p50);
-        let basis = format!("{basis}; {gb_per_s:.1} GB/s");
-        session.push(row, basis);
+        let method = format!("{method}; {gb_per_s:.1} GB/s");
+        session.add_row(row, method);
         if *id != memcpy_id
             && let Some(ratio) = rounds.ratio_to(&rows[0])
         {
@@ -108,8 +109,8 @@ fn measure(
     Ok(())
 }
 
-/// Copies a warm buffer to each of [`CAPACITY`] other buffers in turn. This measures the cost of a
-/// copy within one process.
+/// Copies a warm buffer to each of [`LARGE_TOPIC_CAPACITY`] other buffers in turn. This measures
+/// the cost of a copy within one process.
 struct BufferCopies {
     from: Vec<u64>,
     to: Vec<Vec<u64>>,
@@ -120,13 +121,13 @@ impl BufferCopies {
     fn new(bytes: usize) -> BufferCopies {
         let from = vec![0; bytes / size_of::<u64>()];
         BufferCopies {
-            to: vec![from.clone(); CAPACITY as usize],
+            to: vec![from.clone(); LARGE_TOPIC_CAPACITY as usize],
             from,
             next_seq: 1,
         }
     }
 
-    fn round(
+    fn time_copies(
         &mut self,
         source: TickSource,
         warm_up: u64,
@@ -147,10 +148,10 @@ impl BufferCopies {
         let seq = self.next_seq;
         self.next_seq += 1;
         fill_words(&mut self.from, seq);
-        let to = &mut self.to[(seq % CAPACITY) as usize];
-        let start = source.start();
+        let to = &mut self.to[(seq % LARGE_TOPIC_CAPACITY) as usize];
+        let start = source.read_at_start();
         black_box(to.as_mut_slice()).copy_from_slice(black_box(&self.from));
-        let ticks = source.stop().since(start);
+        let ticks = source.read_at_end().since(start);
         verify_words(to, seq)?;
         Ok(ticks)
     }
@@ -169,7 +170,7 @@ mod tests {
         words[999] ^= 1;
         assert!(verify_words(&words, 7).is_err());
         let copied = BufferCopies::new(4096)
-            .round(TickSource::detect(), 2, 10)
+            .time_copies(TickSource::detect(), 2, 10)
             .unwrap();
         assert_eq!(copied.count(), 10);
     }

@@ -11,45 +11,45 @@ use horus_shm::rt::CpuAwakeRequest;
 
 use crate::measure::stats::Samples;
 use crate::measure::steal::StealWatch;
-use crate::measure::tsc::clock_ns;
+use crate::measure::tsc::read_clock_ns;
 use crate::report::goals;
 use crate::report::rows::Row;
 use crate::run::args::QuickOrFull;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
-use crate::scenario::stalls::{Stalls, become_real_time, run_in_thread};
+use crate::scenario::stalls::{Stalls, make_thread_real_time, run_in_thread};
 
 /// The rates to measure. For each one: its value in hertz, its name in the ids of rows, and the
 /// number of seconds that each row takes.
-const RATES: [(u32, &str, QuickOrFull<u64>); 2] = [
+const RATES_AND_DURATIONS: [(u32, &str, QuickOrFull<u64>); 2] = [
     (1000, "1kHz", QuickOrFull(6, 60)),
     (10_000, "10kHz", QuickOrFull(6, 12)),
 ];
 
 /// Duration of the search for stalls.
-const STALLS_TIME: QuickOrFull<Duration> =
+const STALL_MEASUREMENT_TIME: QuickOrFull<Duration> =
     QuickOrFull(Duration::from_secs(2), Duration::from_secs(20));
 
 /// Priority of the measured threads under the real-time policy SCHED_FIFO.
-const PRIORITY: u8 = 80;
+const THREAD_PRIORITY: u8 = 80;
 
 /// Duration of a tick after which the watchdog of the scheduler considers the node stuck.
-const WATCHDOG_TIME: Duration = Duration::from_secs(1);
+const WATCHDOG_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Measures nodes that have a rate. Before each node, measures the floor at the same rate: a thread
 /// that only sleeps until each due time.
-pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
+pub(super) fn measure_lateness(session: &mut BenchmarkSession) -> Outcome {
     let cpu = session.cpus.far;
-    if session.args.wants_row(goals::STALLS_ROW) {
-        let time = session.args.quick_or_full(STALLS_TIME);
-        let stalls = Stalls::find(cpu, PRIORITY, time)?;
-        record_refusals(session, goals::STALLS_ROW, &stalls.refused);
-        let basis = "pauses of a thread that only reads the clock";
-        let basis = format!("{basis}; CPU {cpu}, priority {PRIORITY}");
-        session.push(stalls.row(goals::STALLS_ROW), basis);
+    if session.args.wants_row(goals::STALLS_ROW_ID) {
+        let time = session.args.quick_or_full(STALL_MEASUREMENT_TIME);
+        let stalls = Stalls::find(cpu, THREAD_PRIORITY, time)?;
+        record_refused_settings(session, goals::STALLS_ROW_ID, &stalls.refused);
+        let method = "pauses of a thread that only reads the clock";
+        let method = format!("{method}; CPU {cpu}, priority {THREAD_PRIORITY}");
+        session.add_row(stalls.row(goals::STALLS_ROW_ID), method);
     }
     for (awake, suffix) in [(false, ""), (true, "/awake")] {
-        for (hz, rate, seconds) in RATES {
+        for (hz, rate, seconds) in RATES_AND_DURATIONS {
             let ticks = session.args.quick_or_full(seconds) * u64::from(hz);
             let plan = LatenessPlan {
                 hz,
@@ -60,12 +60,12 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
             let floor = format!("floor/nanosleep/{rate}{suffix}");
             if session.args.wants_row(&floor) {
                 let lateness = measure_lateness_of_sleep(plan)?;
-                let basis = "a bare clock_nanosleep, from due to awake";
-                add_row(session, &floor, &lateness, &plan, basis);
+                let method = "a bare clock_nanosleep, from due to awake";
+                add_lateness_row(session, &floor, &lateness, &plan, method);
             }
             let id = format!("lateness/{rate}{suffix}");
             if session.args.wants_row(&id) {
-                measure_node(session, &id, &plan)?;
+                add_node_rows(session, &id, &plan)?;
             }
         }
     }
@@ -74,38 +74,39 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
 
 /// Adds the row `id` for a node, and a second row for only those due times that lie in quiet
 /// windows. In a quiet window, the hypervisor takes almost no CPU time.
-fn measure_node(session: &mut BenchmarkSession, id: &str, plan: &LatenessPlan) -> Outcome {
+fn add_node_rows(session: &mut BenchmarkSession, id: &str, plan: &LatenessPlan) -> Outcome {
     let watch = StealWatch::start(plan.cpu)?;
     let lateness = measure_lateness_of_node(plan, &session.private.open()?)?;
     let windows = watch.stop()?;
-    let basis = "from due to the begin of the tick";
-    add_row(session, id, &lateness, plan, basis);
-    let quiet = format!("{id}{}", goals::QUIET_SUFFIX);
-    let row = lateness.row_of_selected(&quiet, plan, |due_ns| windows.is_quiet_at(due_ns));
-    if row.sent() > 0 {
-        session.push(row, format!("of {id}: {}", windows.describe()));
+    let method = "from due to the begin of the tick";
+    add_lateness_row(session, id, &lateness, plan, method);
+    let quiet = format!("{id}{}", goals::QUIET_ROW_ID_SUFFIX);
+    let row =
+        lateness.row_of_selected_due_times(&quiet, plan, |due_ns| windows.is_quiet_at(due_ns));
+    if row.sent_messages() > 0 {
+        session.add_row(row, format!("of {id}: {}", windows.describe()));
     }
     Ok(())
 }
 
-fn add_row(
+fn add_lateness_row(
     session: &mut BenchmarkSession,
     id: &str,
     lateness: &Lateness,
     plan: &LatenessPlan,
-    basis: &str,
+    method: &str,
 ) {
-    record_refusals(session, id, &lateness.refused);
+    record_refused_settings(session, id, &lateness.refused);
     let LatenessPlan { hz, cpu, .. } = plan;
-    let mut basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {PRIORITY}");
+    let mut method = format!("{method}; {hz} Hz, CPU {cpu}, priority {THREAD_PRIORITY}");
     if plan.awake {
-        basis.push_str(", processors kept awake");
+        method.push_str(", processors kept awake");
     }
-    session.push(lateness.row(id, plan), basis);
+    session.add_row(lateness.row(id, plan), method);
 }
 
 /// Stores the thread settings that the kernel refused, and warns of them.
-fn record_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
+fn record_refused_settings(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
     session.report.set_row_setting("refused", id, refused);
     let warnings = &mut session.report.machine.warnings;
     for refused in refused {
@@ -144,7 +145,7 @@ impl LatenessPlan {
 
     /// Returns the maximum duration that a scheduler may take for the plan. After it, the
     /// measurement has failed.
-    fn limit(&self) -> Duration {
+    fn duration_max(&self) -> Duration {
         Duration::from_nanos(self.duration_ns()) * 2 + Duration::from_secs(10)
     }
 }
@@ -186,8 +187,8 @@ struct ClockPair {
 impl ClockPair {
     fn now() -> Self {
         Self {
-            wall_ns: clock_ns(libc::CLOCK_MONOTONIC),
-            cpu_ns: clock_ns(libc::CLOCK_THREAD_CPUTIME_ID),
+            wall_ns: read_clock_ns(libc::CLOCK_MONOTONIC),
+            cpu_ns: read_clock_ns(libc::CLOCK_THREAD_CPUTIME_ID),
         }
     }
 }
@@ -224,19 +225,20 @@ impl Lateness {
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
         let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns) as f64;
-        let mut row = self.row_of_selected(id, plan, |_| true);
+        let mut row = self.row_of_selected_due_times(id, plan, |_| true);
         // WHY without lateness: it is a row of its own, and that of two ticks says nothing of all.
         let late_ns = |begun: Option<&MetDueTime>| begun.map_or(0.0, |begun| begun.late_ns as f64);
         let later_ns = late_ns(self.begun.last()) - late_ns(self.begun.first());
         let there_were = (wall_ns - later_ns) * f64::from(plan.hz) / 1e9;
-        row.figures.cpu_percent = Some(cpu_ns / wall_ns * 100.0);
+        row.additional.cpu_percent = Some(cpu_ns / wall_ns * 100.0);
         // WHY minus 1: between `sent` due times there are `sent - 1` periods.
-        row.figures.drift_ticks = Some(row.sent().saturating_sub(1) as f64 - there_were);
+        row.additional.drift_ticks =
+            Some(row.sent_messages().saturating_sub(1) as f64 - there_were);
         row
     }
 
     /// Creates a row from the due times for which `is_wanted` returns true.
-    fn row_of_selected(
+    fn row_of_selected_due_times(
         &self,
         id: &str,
         plan: &LatenessPlan,
@@ -309,22 +311,24 @@ fn measure_lateness_of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> 
     scheduler.on_event(|_| {});
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
-    let builder = builder.on_miss(MissPolicy::Warn).watchdog(WATCHDOG_TIME);
-    let builder = builder.core(plan.cpu).priority(PRIORITY);
+    let builder = builder.on_miss(MissPolicy::Warn).watchdog(WATCHDOG_TIMEOUT);
+    let builder = builder.core(plan.cpu).priority(THREAD_PRIORITY);
     match plan.awake {
         true => builder.stay_awake().build(recorder)?,
         false => builder.build(recorder)?,
     }
-    let report = scheduler.run_for(plan.limit())?;
+    let report = scheduler.run_for(plan.duration_max())?;
     let mut lateness = answer.try_recv().map_err(|_| {
         let reason = &report.reason;
-        let limit = plan.limit();
+        let limit = plan.duration_max();
         format!("the node was not done after {limit:?} at most: the scheduler ended: {reason:?}")
     })?;
     let node = report.nodes.first();
     let node = node.ok_or("the scheduler does not report the node")?;
     lateness.refused.clone_from(&node.refused);
-    let skipped = lateness.row_of_selected("", plan, |_| true).lost();
+    let skipped = lateness
+        .row_of_selected_due_times("", plan, |_| true)
+        .lost_messages();
     let seen = (lateness.begun.len() as u64, skipped);
     let told = (node.metrics.ticks, node.metrics.skipped_ticks);
     // The scheduler may have skipped more due times after the last tick that the node recorded.
@@ -342,7 +346,7 @@ fn measure_lateness_of_sleep(plan: LatenessPlan) -> Outcome<Lateness> {
 
 fn sleep_until_due_times(plan: &LatenessPlan) -> Lateness {
     let mut lateness = Lateness::preallocate(plan.ticks);
-    lateness.refused = become_real_time(plan.cpu, PRIORITY);
+    lateness.refused = make_thread_real_time(plan.cpu, THREAD_PRIORITY);
     let awake = plan.awake.then(CpuAwakeRequest::new).transpose();
     if let Err(error) = &awake {
         let refused = format!("processors that stay awake: {error}");
@@ -405,9 +409,16 @@ mod tests {
     #[test]
     fn the_figures_are_those_of_the_formulas() {
         let row = lateness().row("x", &plan());
-        assert_eq!((row.sent(), row.received(), row.lost()), (10, 8, 2));
-        assert_eq!(row.figures.cpu_percent, Some(5.0));
-        assert_eq!(row.figures.drift_ticks, Some(0.0));
+        assert_eq!(
+            (
+                row.sent_messages(),
+                row.received_messages(),
+                row.lost_messages()
+            ),
+            (10, 8, 2)
+        );
+        assert_eq!(row.additional.cpu_percent, Some(5.0));
+        assert_eq!(row.additional.drift_ticks, Some(0.0));
         let ns = row.ns.unwrap();
         assert_eq!((ns.p50, (ns.max / 1e3).round()), (10.0, 2500.0));
     }
@@ -419,7 +430,14 @@ mod tests {
         let mut lateness = lateness();
         lateness.begun = [(1, 1_400_000), (4, 100_000)].map(met).to_vec();
         let row = lateness.row("x", &plan());
-        assert_eq!((row.sent(), row.received(), row.lost()), (4, 2, 2));
+        assert_eq!(
+            (
+                row.sent_messages(),
+                row.received_messages(),
+                row.lost_messages()
+            ),
+            (4, 2, 2)
+        );
         let ns = row.ns.unwrap();
         let us = [ns.min, ns.p50, ns.mean, ns.max].map(|ns| (ns / 1e3).round());
         // 100, 400, 1100 and 1400.
@@ -430,11 +448,18 @@ mod tests {
     fn a_row_of_quiet_windows_has_what_was_due_in_them() {
         let quiet = |quiet| QuietWindows { quiet, all: 3 };
         let row = |windows: QuietWindows| {
-            lateness().row_of_selected("x", &plan(), |due_ns| windows.is_quiet_at(due_ns))
+            lateness().row_of_selected_due_times("x", &plan(), |due_ns| windows.is_quiet_at(due_ns))
         };
-        assert_eq!(row(quiet(vec![])).sent(), 0);
+        assert_eq!(row(quiet(vec![])).sent_messages(), 0);
         let row = row(quiet(vec![5_000_000..7_000_000, 12_500_000..15_000_000]));
-        assert_eq!((row.sent(), row.received(), row.lost()), (4, 3, 1));
+        assert_eq!(
+            (
+                row.sent_messages(),
+                row.received_messages(),
+                row.lost_messages()
+            ),
+            (4, 3, 1)
+        );
         assert_eq!((row.ns.unwrap().max / 1e3).round(), 1500.0);
     }
 
@@ -447,8 +472,11 @@ mod tests {
             measure_lateness_of_sleep(plan()).unwrap(),
         ] {
             let row = lateness.row("x", &plan());
-            assert!(row.sent() >= plan().ticks && row.received() == lateness.begun.len() as u64);
-            assert!(row.figures.cpu_percent.unwrap() > 0.0);
+            assert!(
+                row.sent_messages() >= plan().ticks
+                    && row.received_messages() == lateness.begun.len() as u64
+            );
+            assert!(row.additional.cpu_percent.unwrap() > 0.0);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::report::table::empty_table;
 use crate::run::floor::Placement;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{Outcome, Program};
-use crate::scenario::survey::{self, Paths};
+use crate::scenario::survey::{self, MeasuredPaths};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 
 const ABOUT: &str = "Measures the common messages of robots over a topic, between two threads and \
@@ -54,13 +54,13 @@ pub fn main() -> ExitCode {
 
 fn run(session: &mut BenchmarkSession) -> Outcome {
     let places = [Placement::CrossThread, Placement::CrossProcess];
-    let all = places.map(|placement| Paths {
+    let all = places.map(|placement| MeasuredPaths {
         placement: Some(placement),
         one_way: &[CARRIER],
         streams: &[CARRIER],
         sizes: &MessageSize::ROBOT_MESSAGES,
     });
-    survey::measure(session, &all)?;
+    survey::measure_paths(session, &all)?;
     for place in places.map(Placement::id) {
         add_headroom(&mut session.report, place);
         let table = real_time_table(&mut session.report, place);
@@ -80,7 +80,7 @@ fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
         let id = row_id("throughput", place, size);
         if let Some(row) = report.rows.iter_mut().find(|row| row.id == id) {
-            row.figures.headroom = row.msgs_per_s.map(|rate| rate / typical_hz);
+            row.additional.headroom = row.msgs_per_s.map(|rate| rate / typical_hz);
         }
     }
 }

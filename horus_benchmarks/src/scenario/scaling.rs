@@ -37,10 +37,11 @@ lost messages. Every subscriber gets every message. Also measures the cost of a 
 thread beside up to 1,000 topics, 1,000 topics of a wait set, and 64 publishers or subscribers of \
 a topic.";
 
-const BASIS: &str = "best-effort topic, 16 B; a message counts once for each subscriber";
+const MEASUREMENT_METHOD: &str =
+    "best-effort topic, 16 B; a message counts once for each subscriber";
 
 /// Number of unread messages that the topic can hold for each publisher.
-const CAPACITY: u64 = 1024;
+const TOPIC_CAPACITY: u64 = 1024;
 
 /// Number of streams for each row, and maximum number of messages that each publisher sends in one.
 const STREAMS_AND_MESSAGES: QuickOrFull<(u32, u64)> = QuickOrFull((5, 5_000_000), (15, 5_000_000));
@@ -51,56 +52,58 @@ const STREAM_TIME: QuickOrFull<Duration> =
 
 /// Number of messages that each publisher sends in a first, short stream, from which the duration
 /// of a stream is estimated.
-const PROBE_MESSAGES: u64 = 5_000;
+const PROBE_STREAM_MESSAGES: u64 = 5_000;
 
 /// Position of the lowest bit of the publisher's number in the sequence number of a message.
-const PUBLISHER_SHIFT: u32 = 32;
+const PUBLISHER_NUMBER_SHIFT: u32 = 32;
 
 /// Runs the benchmark `scalability_benchmark`.
 pub fn main() -> ExitCode {
-    let program = Program::new(ABOUT, STREAMS_AND_MESSAGES).without_ratios();
+    let program = Program::new(ABOUT, STREAMS_AND_MESSAGES).without_ratio_goals();
     program.with_child_role((CHILD_ROLE, serve_child)).main(run)
 }
 
 fn run(session: &mut BenchmarkSession) -> Outcome {
     let time = session.args.quick_or_full(STREAM_TIME);
     session.effort.warm_up = 0;
-    session.report.set("warm_up_per_round", 0);
-    session.report.set("capacity", CAPACITY);
-    session.report.set("stream_ms", time.as_millis() as u64);
-    session.add_steps(2 * EndpointCounts::all().count());
+    session.report.set_setting("warm_up_per_round", 0);
+    session.report.set_setting("capacity", TOPIC_CAPACITY);
+    session
+        .report
+        .set_setting("stream_ms", time.as_millis() as u64);
+    session.add_progress_steps(2 * EndpointCounts::all_measured().count());
     let placements = [
         ("threads", Placement::CrossThread),
         ("processes", Placement::CrossProcess),
     ];
     for (members, placement) in placements {
-        let mut base = None;
-        for counts in EndpointCounts::all() {
+        let mut base_rate = None;
+        for counts in EndpointCounts::all_measured() {
             let id = format!("scalability/{members}/{}", counts.id());
-            if session.begin_row(&id) {
+            if session.begin_row_if_selected(&id) {
                 let cpus = &session.report.machine.allowed_cpus;
                 let source = session.clock.source();
                 let mut workers =
-                    Workers::start(placement, counts, cpus, source, &session.private)?;
-                let streams = measure_streams(session, &mut workers, time)?;
+                    ScalingWorkers::start(placement, counts, cpus, source, &session.private)?;
+                let streams = measure_streams_of_row(session, &mut workers, time)?;
                 let ticks_per_s = session.clock.ticks_per_s();
-                let row = scaling_row(&id, counts, &streams, ticks_per_s, &mut base);
-                session.push(row, BASIS);
+                let row = scaling_row(&id, counts, &streams, ticks_per_s, &mut base_rate);
+                session.add_row(row, MEASUREMENT_METHOD);
             }
         }
     }
-    endpoint_costs::measure(session)
+    endpoint_costs::measure_endpoint_costs(session)
 }
 
 /// Measures all streams of one row of the report, each for about `time`. Returns a result for each
 /// stream.
-fn measure_streams(
+fn measure_streams_of_row(
     session: &BenchmarkSession,
-    workers: &mut Workers,
+    workers: &mut ScalingWorkers,
     time: Duration,
 ) -> Outcome<Vec<StreamResult>> {
     let samples = session.effort.samples;
-    let probe = PROBE_MESSAGES.min(samples);
+    let probe = PROBE_STREAM_MESSAGES.min(samples);
     let probe_ticks = workers.run_stream(probe)?.elapsed_ticks.max(1);
     let seconds = session.clock.to_ns(probe_ticks) / 1e9;
     let fitting = (probe as f64 / seconds * time.as_secs_f64()) as u64;
@@ -116,20 +119,20 @@ fn scaling_row(
     counts: EndpointCounts,
     streams: &[StreamResult],
     ticks_per_s: f64,
-    base: &mut Option<f64>,
+    base_rate: &mut Option<f64>,
 ) -> Row {
     let rates = streams
         .iter()
         .map(|stream| stream.messages_per_s(ticks_per_s));
     let rates: Vec<f64> = rates.collect();
     let rate = stats::median(&mut rates.clone());
-    if counts.members() == 2 {
-        *base = Some(rate);
+    if counts.total() == 2 {
+        *base_rate = Some(rate);
     }
     let pairs = counts.producers.min(counts.consumers) as f64;
-    let mut row = Row::from_streams(id, streams, &rates).with_busy_threads(counts.members());
-    row.figures.msgs_per_s_per_member = Some(rate / counts.members() as f64);
-    row.figures.scaling_percent = base.map(|base| rate / base / pairs * 100.0);
+    let mut row = Row::from_streams(id, streams, &rates).with_busy_threads(counts.total());
+    row.additional.msgs_per_s_per_member = Some(rate / counts.total() as f64);
+    row.additional.scaling_percent = base_rate.map(|base| rate / base / pairs * 100.0);
     row
 }
 
@@ -143,7 +146,7 @@ pub struct EndpointCounts {
 impl EndpointCounts {
     /// Returns the numbers of publishers and subscribers to measure. The rates of all are compared
     /// with the rate of the first.
-    pub fn all() -> impl Iterator<Item = EndpointCounts> {
+    pub fn all_measured() -> impl Iterator<Item = EndpointCounts> {
         let more_producers = [(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1)];
         let more_consumers = [(1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)];
         let all = more_producers.into_iter().chain(more_consumers);
@@ -154,7 +157,7 @@ impl EndpointCounts {
     }
 
     /// Returns the total number of publishers and subscribers.
-    pub const fn members(self) -> usize {
+    pub const fn total(self) -> usize {
         self.producers + self.consumers
     }
 
@@ -187,17 +190,17 @@ struct ScalingPlan {
 impl ScalingPlan {
     /// Returns the plan of the messages that publisher `index` sends. The upper bits of the number
     /// of a message are the number of its publisher.
-    fn of_publisher(&self, index: usize) -> StreamPlan {
+    fn stream_plan_of_publisher(&self, index: usize) -> StreamPlan {
         StreamPlan {
             messages: self.messages,
-            first_seq: (index as u64) << PUBLISHER_SHIFT | 1,
+            first_seq: (index as u64) << PUBLISHER_NUMBER_SHIFT | 1,
             producers: 1,
         }
     }
 }
 
 /// The publishers and subscribers of a row. Each sleeps between two jobs.
-struct Workers {
+struct ScalingWorkers {
     /// The publishers, and then the subscribers. A subscriber answers [`ScalingJob::Run`] with the
     /// result of its stream. All other answers are `None`.
     members: Vec<FarEndHandle<ScalingJob, Option<StreamResult>>>,
@@ -205,7 +208,7 @@ struct Workers {
     source: TickSource,
 }
 
-impl Workers {
+impl ScalingWorkers {
     /// Starts all publishers and subscribers, pinned to `cpus` in turn. If there are fewer CPUs
     /// than endpoints, an endpoint that waits yields its CPU.
     fn start(
@@ -214,21 +217,21 @@ impl Workers {
         cpus: &[usize],
         source: TickSource,
         private: &PrivateNamespace,
-    ) -> Outcome<Workers> {
+    ) -> Outcome<ScalingWorkers> {
         let namespace = private.open()?;
         let env = &private.environment();
         let member = |number: usize| {
             let spec = ChildSpec {
                 role: CHILD_ROLE,
                 cpu: cpus[number % cpus.len()],
-                share_cpu: counts.members() > cpus.len(),
+                share_cpu: counts.total() > cpus.len(),
                 env,
             };
             let namespace = Arc::clone(&namespace);
-            FarEndHandle::launch(placement, &spec, move || make_service(namespace))
+            FarEndHandle::launch(placement, &spec, move || make_job_runner(namespace))
         };
-        let members = (0..counts.members()).map(member);
-        Ok(Workers {
+        let members = (0..counts.total()).map(member);
+        Ok(ScalingWorkers {
             members: members.collect::<Result<_, _>>()?,
             counts,
             source,
@@ -262,7 +265,7 @@ impl Workers {
             all = all.combine(member.finish_job()?.unwrap_or_default());
         }
         let sent = messages * (producers * consumers) as u64;
-        let counted = all.sent();
+        let counted = all.sent_messages();
         if counted != sent {
             let text = format!("{sent} messages were sent, and {counted} accounted for");
             return Err(text.into());
@@ -276,7 +279,7 @@ impl Workers {
 
 /// Performs the role [`CHILD_ROLE`] in a child process, until the parent closes the connection.
 fn serve_child(context: &ChildContext) -> ExitCode {
-    far_end::serve(context, || Ok(make_service(Namespace::current()?)))
+    far_end::serve_jobs(context, || Ok(make_job_runner(Namespace::current()?)))
 }
 
 enum ScalingEndpoint {
@@ -285,7 +288,7 @@ enum ScalingEndpoint {
 }
 
 /// Returns a function that runs the jobs of one publisher or subscriber.
-fn make_service(
+fn make_job_runner(
     namespace: Arc<Namespace>,
 ) -> impl FnMut(ScalingJob, &OtherEndWatch) -> Outcome<Option<StreamResult>> {
     let mut endpoint = None;
@@ -313,7 +316,7 @@ fn make_service(
 
 /// Sends messages whose sequence numbers contain the number of their publisher, which is `index`.
 fn send_stream(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) -> Outcome {
-    let first_seq = plan.of_publisher(index).first_seq;
+    let first_seq = plan.stream_plan_of_publisher(index).first_seq;
     for number in 0..plan.messages {
         publisher.send(Packet16::compose(first_seq + number))?;
     }
@@ -327,20 +330,21 @@ fn receive_stream(
     plan: ScalingPlan,
     watch: &OtherEndWatch,
 ) -> Outcome<StreamResult> {
-    let ledgers = (0..plan.producers).map(|index| StreamLedger::new(&plan.of_publisher(index)));
+    let ledgers =
+        (0..plan.producers).map(|index| StreamLedger::new(&plan.stream_plan_of_publisher(index)));
     let mut ledgers: Vec<StreamLedger> = ledgers.collect();
     let mut incomplete = plan.producers;
     let mut message = Packet16::compose(0);
     let mut start = None;
     while incomplete > 0 {
         watch.spin_until(|| subscriber.recv_into(&mut message).then_some(()))?;
-        start.get_or_insert_with(|| plan.source.start());
-        let publisher = (message.seq() >> PUBLISHER_SHIFT) as usize;
+        start.get_or_insert_with(|| plan.source.read_at_start());
+        let publisher = (message.seq() >> PUBLISHER_NUMBER_SHIFT) as usize;
         let ledger = ledgers.get_mut(publisher).ok_or("a message of nobody")?;
         ledger.count_message(&message)?;
         incomplete -= usize::from(ledger.is_complete());
     }
-    let end = plan.source.stop();
+    let end = plan.source.read_at_end();
     let elapsed_ticks = start.map_or(0, |start| end.since(start));
     let results = ledgers.iter().map(|ledger| ledger.result(elapsed_ticks));
     let all = results.fold(StreamResult::default(), StreamResult::combine);
@@ -353,7 +357,7 @@ fn receive_stream(
 
 fn topic_builder(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
     let builder = Topic::<Packet16>::builder(&format!("scaling/{number}")).namespace(namespace);
-    builder.qos(Qos::new().capacity(CAPACITY))
+    builder.qos(Qos::new().capacity(TOPIC_CAPACITY))
 }
 
 #[cfg(test)]
@@ -372,10 +376,11 @@ mod tests {
             };
             let source = TickSource::detect();
             let mut workers =
-                Workers::start(Placement::CrossThread, counts, &cpus, source, &private).unwrap();
+                ScalingWorkers::start(Placement::CrossThread, counts, &cpus, source, &private)
+                    .unwrap();
             for _ in 0..2 {
                 let all = workers.run_stream(2000).unwrap();
-                assert_eq!(all.sent(), (2000 * producers * consumers) as u64);
+                assert_eq!(all.sent_messages(), (2000 * producers * consumers) as u64);
                 assert!(all.received > 0);
             }
         }
@@ -391,8 +396,12 @@ mod tests {
             source: TickSource::detect(),
         };
         let watch = OtherEndWatch::new(true, || false);
-        let second = plan.of_publisher(1).first_seq;
-        for (number, wrong) in [(1, second + 1), (2, 1), (3, plan.of_publisher(2).first_seq)] {
+        let second = plan.stream_plan_of_publisher(1).first_seq;
+        for (number, wrong) in [
+            (1, second + 1),
+            (2, 1),
+            (3, plan.stream_plan_of_publisher(2).first_seq),
+        ] {
             let mut publisher = topic_builder(number, &namespace).publisher().unwrap();
             let mut subscriber = topic_builder(number, &namespace).subscriber().unwrap();
             for seq in [1, 3, second + 1, wrong] {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{Outcome, Program};
 use crate::scenario::{lateness, swapping, ticking, wakeup};
-use crate::transport::carrier::Mechanism;
+use crate::transport::carrier::WakeupMechanism;
 
 const ABOUT: &str = "Measures the cost of a scheduler for each of its nodes; the lateness of a \
 node with a rate, beside that of a thread that only sleeps; the time to wake a node in another \
@@ -19,13 +19,16 @@ pub fn main() -> ExitCode {
 }
 
 fn run(session: &mut BenchmarkSession) -> Outcome {
-    ticking::measure(session)?;
-    swapping::measure(session)?;
-    lateness::measure(session)?;
-    if session.args.wants_row(Mechanism::EventNode.id()) {
-        wakeup::check_counters(session)?;
+    ticking::measure_ticks(session)?;
+    swapping::measure_swaps(session)?;
+    lateness::measure_lateness(session)?;
+    if session.args.wants_row(WakeupMechanism::EventNode.id()) {
+        wakeup::check_cpu_counters(session)?;
         // The futex comes along whatever the filter says: the node is compared with it.
-        wakeup::measure(session, &[Mechanism::Futex, Mechanism::EventNode])?;
+        wakeup::measure_wakeups(
+            session,
+            &[WakeupMechanism::Futex, WakeupMechanism::EventNode],
+        )?;
     }
     Ok(())
 }

@@ -13,16 +13,16 @@ use crate::report::rows::Row;
 use crate::scenario::entry::Outcome;
 
 /// Minimum time between two readings of the clock that counts as a stall, in nanoseconds.
-const STALL_NS: u64 = 5_000;
+const STALL_MIN_NS: u64 = 5_000;
 /// Minimum lateness that counts, in nanoseconds. A thread that becomes due during a stall is late
 /// by the remaining duration of the stall.
-const LATE_NS: u64 = 20_000;
+const LATENESS_MIN_NS: u64 = 20_000;
 /// Duration for which the thread looks for stalls before it sleeps for a short time. WHY: the
 /// kernel stops a real-time thread that uses more than 95 % of a second, which would look like a
 /// stall.
 const STALL_SEARCH_TIME: Duration = Duration::from_millis(40);
 /// Duration of the sleep after each search for stalls.
-const REST_AFTER_SEARCH: Duration = Duration::from_millis(10);
+const SLEEP_AFTER_SEARCH: Duration = Duration::from_millis(10);
 
 /// The stalls of a CPU that a thread found by reading the clock continuously.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Stalls {
     longest_ns: u64,
     looked_ns: u64,
     /// Total time in nanoseconds during which a thread that becomes due would start later than
-    /// [`LATE_NS`].
+    /// [`LATENESS_MIN_NS`].
     late_ns: u64,
     /// The thread settings that the kernel refused. Each text has the reason.
     pub(super) refused: Vec<String>,
@@ -53,27 +53,27 @@ impl Stalls {
         }
         let mut row = Row::from_samples(id, &samples, 1.0);
         let percent = self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0;
-        row.figures.stalled_percent = Some(percent);
+        row.additional.stalled_percent = Some(percent);
         row
     }
 
     fn record_gap(&mut self, gap_ns: u64) {
         self.looked_ns += gap_ns;
         self.longest_ns = self.longest_ns.max(gap_ns);
-        if gap_ns >= STALL_NS {
+        if gap_ns >= STALL_MIN_NS {
             self.samples.record(gap_ns);
-            self.late_ns += gap_ns.saturating_sub(LATE_NS);
+            self.late_ns += gap_ns.saturating_sub(LATENESS_MIN_NS);
         }
     }
 }
 
 fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
     let mut stalls = Stalls {
-        refused: become_real_time(cpu, priority),
+        refused: make_thread_real_time(cpu, priority),
         ..Stalls::default()
     };
     let clock = Clock::kernel();
-    let rounds = time.as_nanos() / (STALL_SEARCH_TIME + REST_AFTER_SEARCH).as_nanos() + 1;
+    let rounds = time.as_nanos() / (STALL_SEARCH_TIME + SLEEP_AFTER_SEARCH).as_nanos() + 1;
     for _ in 0..rounds {
         let begin_ns = clock.now_ns();
         let mut last_ns = begin_ns;
@@ -82,7 +82,7 @@ fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
             stalls.record_gap(now_ns - last_ns);
             last_ns = now_ns;
         }
-        thread::sleep(REST_AFTER_SEARCH);
+        thread::sleep(SLEEP_AFTER_SEARCH);
     }
     stalls
 }
@@ -99,7 +99,7 @@ pub(super) fn run_in_thread<T: Send + 'static>(
 
 /// Pins the calling thread to `cpu`, and gives it a priority under SCHED_FIFO. Returns the settings
 /// that the kernel refused.
-pub(super) fn become_real_time(cpu: usize, priority: u8) -> Vec<String> {
+pub(super) fn make_thread_real_time(cpu: usize, priority: u8) -> Vec<String> {
     let pinned = rt::pin_thread_to(cpu).map_err(|error| format!("core {cpu}: {error}"));
     let first = rt::set_fifo_priority(priority)
         .map_err(|error| format!("priority {priority} (SCHED_FIFO): {error}"));
@@ -117,8 +117,8 @@ mod tests {
         stalls.record_gap(20_000);
         stalls.record_gap(40_000);
         let row = stalls.row("x");
-        assert_eq!((row.sent(), row.ns.unwrap().max), (2, 40_000.0));
-        assert_eq!(row.figures.stalled_percent, Some(2.0));
+        assert_eq!((row.sent_messages(), row.ns.unwrap().max), (2, 40_000.0));
+        assert_eq!(row.additional.stalled_percent, Some(2.0));
     }
 
     #[test]

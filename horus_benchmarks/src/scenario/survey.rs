@@ -4,21 +4,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::measure::bracket::{BracketedRounds, STEADY_FLOOR_RATIO_MAX, run_between_floors};
+use crate::measure::bracket::{
+    RoundsBetweenFloors, STEADY_FLOOR_MAX_TO_MIN_RATIO, run_rounds_between_floors,
+};
 use crate::measure::loopback;
-use crate::measure::micro::MicroPlan;
+use crate::measure::micro::BatchPlan;
 use crate::measure::stats;
 use crate::measure::stream::StreamRecord;
-use crate::measure::workload::{Round, Timing};
+use crate::measure::workload::{RoundResult, TimedPart};
 use crate::report::goals::{FLOOR_NS_KEY, FLOOR_RATIO_BY_STATE_KEY, STREAMS_KEY};
 use crate::report::rows::Row;
-use crate::run::args::{Effort, QuickOrFull};
+use crate::run::args::{MeasurementEffort, QuickOrFull};
 use crate::run::floor::Placement;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::TwoEnds;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{
-    CAPACITY, CAPACITY_OF_LARGE_MESSAGES, Carrier, MessageSize, Transport,
+    CAPACITY_FOR_LARGE_MESSAGES, CARRIER_CAPACITY, Carrier, MessageSize, Transport,
 };
 use crate::transport::connection::LoopedTransport;
 
@@ -28,11 +30,11 @@ pub const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 6_000),
 
 /// Number of additional rounds for each of two other measurements: the duration of the `send` call
 /// alone, and the one-way time from the time stamp counter of one core to that of the other.
-const EXTRA_ROUNDS: u32 = 4;
+const EXTRA_ROUNDS_MAX: u32 = 4;
 
 /// Number of messages in a stream for each timed message in a round. It applies to messages of at
 /// most [`FULL_STREAM_MESSAGE_BYTES_MAX`] bytes.
-const STREAM_FACTOR: u64 = 500;
+const STREAM_MESSAGES_PER_SAMPLE: u64 = 500;
 
 /// Maximum message size in bytes for which a stream has its full number of messages. A stream of
 /// larger messages, of up to n times this size, has 1/n of that number.
@@ -50,7 +52,7 @@ const ROUNDS_PER_STREAM: u32 = 3;
 
 /// The paths to measure in one placement: every carrier with every size.
 #[derive(Debug, Clone, Copy)]
-pub struct Paths<'a> {
+pub struct MeasuredPaths<'a> {
     /// The placement of the two ends. With `None`, both are in one thread, which shows the cost of
     /// the instructions of `send` and `recv`. That is not a latency.
     pub placement: Option<Placement>,
@@ -63,19 +65,19 @@ pub struct Paths<'a> {
 }
 
 /// Measures `all` paths, and adds their rows to the report.
-pub fn measure(session: &mut BenchmarkSession, all: &[Paths<'_>]) -> Outcome {
+pub fn measure_paths(session: &mut BenchmarkSession, all: &[MeasuredPaths<'_>]) -> Outcome {
     record_settings(session);
     for paths in all {
         let carriers = paths.one_way.len() + paths.streams.len();
         let rows = carriers * paths.sizes.len();
-        session.add_steps(rows);
+        session.add_progress_steps(rows);
     }
     for paths in all {
         let [one_way, streams] = [paths.one_way, paths.streams]
             .map(|carriers| Transport::combinations(carriers, paths.sizes));
         match paths.placement {
-            None => measure_one_thread(session, &one_way, &streams)?,
-            Some(placement) => measure_two_ends(session, placement, &one_way, &streams)?,
+            None => measure_in_one_thread(session, &one_way, &streams)?,
+            Some(placement) => measure_between_two_ends(session, placement, &one_way, &streams)?,
         }
     }
     Ok(())
@@ -84,84 +86,90 @@ pub fn measure(session: &mut BenchmarkSession, all: &[Paths<'_>]) -> Outcome {
 fn record_settings(session: &mut BenchmarkSession) {
     let messages = stream_messages(session.effort, MessageSize::Bytes(16));
     let report = &mut session.report;
-    report.set("capacity", CAPACITY);
-    report.set("capacity/large", CAPACITY_OF_LARGE_MESSAGES);
-    report.set("capacity/pod_shm", "the ring's default");
+    report.set_setting("capacity", CARRIER_CAPACITY);
+    report.set_setting("capacity/large", CAPACITY_FOR_LARGE_MESSAGES);
+    report.set_setting("capacity/pod_shm", "the ring's default");
     let paths = "rings of the same kind there and back, new ones for every round";
-    report.set("paths", paths);
-    report.set("messages_per_stream_max/16B", messages);
-    report.set("streams_per_row", stream_count(session.effort));
-    report.set("floor_change_max", STEADY_FLOOR_RATIO_MAX);
+    report.set_setting("paths", paths);
+    report.set_setting("messages_per_stream_max/16B", messages);
+    report.set_setting("streams_per_row", stream_count(session.effort));
+    report.set_setting("floor_change_max", STEADY_FLOOR_MAX_TO_MIN_RATIO);
 }
 
 /// Returns the number of messages that a stream of messages of this size has.
-fn stream_messages(effort: Effort, size: MessageSize) -> u64 {
-    let all = effort.samples.saturating_mul(STREAM_FACTOR);
+fn stream_messages(effort: MeasurementEffort, size: MessageSize) -> u64 {
+    let all = effort.samples.saturating_mul(STREAM_MESSAGES_PER_SAMPLE);
     (all / (size.bytes() as u64).div_ceil(FULL_STREAM_MESSAGE_BYTES_MAX)).max(1)
 }
 
 /// Returns the number of streams for a row. It is odd, so that the median is the result of one
 /// stream.
-fn stream_count(effort: Effort) -> u32 {
+fn stream_count(effort: MeasurementEffort) -> u32 {
     (effort.rounds / ROUNDS_PER_STREAM) | 1
 }
 
-fn measure_one_thread(
+fn measure_in_one_thread(
     session: &mut BenchmarkSession,
     one_way: &[Transport],
     streams: &[Transport],
 ) -> Outcome {
     for &transport in one_way {
-        let basis = format!("{}; ", transport.carrier.basis());
-        measure_send_and_receive(session, transport, 4, &basis)?;
+        let method = format!("{}; ", transport.carrier.description());
+        measure_send_and_receive(session, transport, 4, &method)?;
     }
     for &transport in streams {
         let id = format!("throughput/same_thread/{}", transport.id());
-        if !session.begin_row(&id) {
+        if !session.begin_row_if_selected(&id) {
             continue;
         }
         let messages = stream_messages(session.effort, transport.size);
         let clock = &session.clock;
         let mut ends = LoopedTransport::open(transport, clock.source(), &session.private)?;
-        let streams = (0..stream_count(session.effort)).map(|_| ends.stream(messages));
+        let streams = (0..stream_count(session.effort)).map(|_| ends.run_stream(messages));
         let streams = streams.collect::<Outcome<Vec<_>>>()?;
         let hz = clock.ticks_per_s();
         let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
         let row = Row::from_streams(&id, &streams, &rates.collect::<Vec<_>>());
         let bursts = loopback::BURST_MESSAGES;
-        let basis = format!("{}; bursts of {bursts}", transport.carrier.basis());
-        session.push(row, basis);
+        let method = format!("{}; bursts of {bursts}", transport.carrier.description());
+        session.add_row(row, method);
     }
     Ok(())
 }
 
 /// Sends a message and receives it in this thread, again and again, and adds a row if the command
-/// line selects it. `per_batch` is the number of samples in a batch. The text that says how the row
-/// was measured begins with `basis`.
+/// line selects it. `samples_per_batch` is the number of samples in a batch. The text that says how
+/// the row was measured begins with `method`.
 pub fn measure_send_and_receive(
     session: &mut BenchmarkSession,
     transport: Transport,
-    per_batch: u64,
-    basis: &str,
+    samples_per_batch: u64,
+    method: &str,
 ) -> Outcome {
     let id = format!("one_way/same_thread/{}", transport.id());
-    if !session.begin_row(&id) {
+    if !session.begin_row_if_selected(&id) {
         return Ok(());
     }
-    let plan = MicroPlan::new(session.clock.source(), session.effort.samples / per_batch);
+    let plan = BatchPlan::new(
+        session.clock.source(),
+        session.effort.samples / samples_per_batch,
+    );
     let mut ends = LoopedTransport::open(transport, plan.source, &session.private)?;
-    let mut micro = ends.round(&plan)?;
+    let mut micro = ends.run_batches(&plan)?;
     for _ in 1..session.effort.rounds {
-        micro.merge(&ends.round(&plan)?);
+        micro.merge(&ends.run_batches(&plan)?);
     }
-    let row = Row::from_micro(&id, &micro, &session.clock);
-    let basis = format!("{basis}send + recv, batches of {}", micro.batch);
-    session.push(row, basis);
+    let row = Row::from_batches(&id, &micro, &session.clock);
+    let method = format!(
+        "{method}send + recv, batches of {}",
+        micro.operations_per_batch
+    );
+    session.add_row(row, method);
     Ok(())
 }
 
 /// Measures all rows for one placement of the two ends, and the floor in the same placement.
-fn measure_two_ends(
+fn measure_between_two_ends(
     session: &mut BenchmarkSession,
     placement: Placement,
     one_way: &[Transport],
@@ -169,44 +177,44 @@ fn measure_two_ends(
 ) -> Outcome {
     let mut ends = TwoEnds::start(session, placement)?;
     let place = ends.place;
-    let mut all = ends.floor.round_beside(session.effort)?;
+    let mut all = ends.floor.measure_round_beside(session.effort)?;
     for &transport in one_way {
         let id = format!("one_way/{place}/{}", transport.id());
-        if session.begin_row(&id) {
-            measure_one_way(session, &mut ends, &id, transport, &mut all)?;
+        if session.begin_row_if_selected(&id) {
+            measure_latency_row(session, &mut ends, &id, transport, &mut all)?;
         }
     }
     for &transport in streams {
         let id = format!("throughput/{place}/{}", transport.id());
-        if session.begin_row(&id) {
-            measure_streams(session, &mut ends, &id, transport)?;
+        if session.begin_row_if_selected(&id) {
+            measure_throughput_row(session, &mut ends, &id, transport)?;
         }
     }
     let id = format!("floor/{place}/two_lines/8B");
     if session.args.wants_row(&id) {
         let row = Row::from_rounds(&id, &all, &session.clock);
-        session.push(row, "RTT/2");
+        session.add_row(row, "RTT/2");
     }
     Ok(())
 }
 
 /// Measures a row of latencies, and merges the rounds of the floor between its rounds into
 /// `all_floors`.
-fn measure_one_way(
+fn measure_latency_row(
     session: &mut BenchmarkSession,
     ends: &mut TwoEnds,
     id: &str,
     transport: Transport,
-    all_floors: &mut Round,
+    all_floors: &mut RoundResult,
 ) -> Outcome {
     let effort = session.effort;
     let clock = &session.clock;
     let (floor, connection) = (&mut ends.floor, &mut ends.connection);
-    let measured = run_between_floors(
+    let measured = run_rounds_between_floors(
         effort.rounds,
         1,
         || -> Outcome<f64> {
-            let round = floor.round_beside(effort)?;
+            let round = floor.measure_round_beside(effort)?;
             all_floors.merge(&round);
             Ok(round.p50_ns(clock))
         },
@@ -214,20 +222,24 @@ fn measure_one_way(
             // WHY: the relative timing of two ends stays the same as long as the rings do. One
             // pair of rings for the whole row would make its ratio a matter of chance.
             connection.open(transport)?;
-            let round = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
+            let round = connection.run_ping_pong_round(
+                TimedPart::RoundTrip,
+                effort.warm_up,
+                effort.samples,
+            )?;
             Ok(round.0)
         },
     )?;
     let measured = measured.first().ok_or("no rounds")?;
-    let (ratio, states) = measured.floor_ratio(|round| round.p50_ns(clock));
-    let trips = Round::merge_all(measured.all.iter().map(|bracket| &bracket.subject));
-    let (calls, _) = run_extra_rounds(ends, Timing::SendCall, effort)?;
+    let (ratio, states) = measured.ratio_to_floor_by_state(|round| round.p50_ns(clock));
+    let trips = RoundResult::merge_all(measured.all.iter().map(|bracket| &bracket.result));
+    let (calls, _) = run_extra_rounds(ends, TimedPart::SendCall, effort)?;
     let mut row = Row::from_rounds(id, &trips.ok_or("no rounds")?, clock)
         .with_floor_ratio(ratio)
         .with_send_times(&calls.ticks, calls.ns_per_unit(clock));
-    row.figures.tsc_ns = measure_one_way_by_tsc(session, ends, id, transport.size)?;
-    let basis = format!("RTT/2; {}", transport.carrier.basis());
-    session.push(row, basis);
+    row.additional.tsc_ns = measure_one_way_by_tsc(session, ends, id, transport.size)?;
+    let method = format!("RTT/2; {}", transport.carrier.description());
+    session.add_row(row, method);
     let report = &mut session.report;
     report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, id, states);
     record_floor(session, id, measured);
@@ -236,13 +248,17 @@ fn measure_one_way(
 
 /// Runs a few more rounds with another timing. Returns the merged rounds of the near end and of the
 /// far end.
-fn run_extra_rounds(ends: &mut TwoEnds, timing: Timing, effort: Effort) -> Outcome<(Round, Round)> {
+fn run_extra_rounds(
+    ends: &mut TwoEnds,
+    timing: TimedPart,
+    effort: MeasurementEffort,
+) -> Outcome<(RoundResult, RoundResult)> {
     let mut round = || {
         ends.connection
-            .round(timing, effort.warm_up, effort.samples)
+            .run_ping_pong_round(timing, effort.warm_up, effort.samples)
     };
     let (mut near, mut far) = round()?;
-    for _ in 1..EXTRA_ROUNDS.min(effort.rounds) {
+    for _ in 1..EXTRA_ROUNDS_MAX.min(effort.rounds) {
         let (more_near, more_far) = round()?;
         near.merge(&more_near);
         far.merge(&more_far);
@@ -259,14 +275,14 @@ fn measure_one_way_by_tsc(
     id: &str,
     size: MessageSize,
 ) -> Outcome<Option<[f64; 2]>> {
-    let offset = ends.floor.check_offset(&session.clock)?;
+    let offset = ends.floor.check_counter_offset(&session.clock)?;
     let is_measured = offset.sane && size.has_stamp();
     let name = format!("tsc_offset/{}", ends.place);
-    session.report.set(&name, offset);
+    session.report.set_setting(&name, offset);
     let mut note = Value::Null;
     let mut figures = None;
     if is_measured {
-        let (near, far) = run_extra_rounds(ends, Timing::OneWay, session.effort)?;
+        let (near, far) = run_extra_rounds(ends, TimedPart::OneWay, session.effort)?;
         let mut samples = far.ticks;
         samples.merge(&near.ticks);
         let ns = samples.percentiles(session.clock.ns_per_tick());
@@ -278,7 +294,7 @@ fn measure_one_way_by_tsc(
 }
 
 /// Measures a row of throughput: the median of the streams during which the floor was steady.
-fn measure_streams(
+fn measure_throughput_row(
     session: &mut BenchmarkSession,
     ends: &mut TwoEnds,
     id: &str,
@@ -291,19 +307,19 @@ fn measure_streams(
     let (floor, connection) = (&mut ends.floor, &mut ends.connection);
     connection.open(transport)?;
     // Warms up the rings' pages and both ends' caches, and shows how long a stream takes.
-    let (_, first) = connection.stream(messages.div_ceil(20))?;
-    let per_s = first.sent() as f64 / clock.to_ns(first.elapsed_ticks.max(1)) * 1e9;
+    let (_, first) = connection.run_stream(messages.div_ceil(20))?;
+    let per_s = first.sent_messages() as f64 / clock.to_ns(first.elapsed_ticks.max(1)) * 1e9;
     let fitting = (per_s * limit.as_secs_f64()) as u64;
     let messages = messages.min(fitting.max(STREAM_MESSAGES_MIN));
-    let measured = run_between_floors(
+    let measured = run_rounds_between_floors(
         stream_count(session.effort),
         1,
-        || -> Outcome<f64> { Ok(floor.round_beside(effort)?.p50_ns(clock)) },
-        |_| connection.stream(messages),
+        || -> Outcome<f64> { Ok(floor.measure_round_beside(effort)?.p50_ns(clock)) },
+        |_| connection.run_stream(messages),
     )?;
     let measured = measured.first().ok_or("no streams")?;
     let brackets = measured.all.iter();
-    let streams: Vec<_> = brackets.clone().map(|bracket| bracket.subject.1).collect();
+    let streams: Vec<_> = brackets.clone().map(|bracket| bracket.result.1).collect();
     let notes = brackets.map(|bracket| StreamRecord::new(bracket, clock.ticks_per_s()));
     let notes: Vec<StreamRecord> = notes.collect();
     let counting = notes.iter().filter(|note| note.counts);
@@ -313,9 +329,13 @@ fn measure_streams(
         true => "due at both subscribers",
         false => "sent",
     };
-    let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
+    let method = format!(
+        "{}; {what} {:.1}M/s",
+        transport.carrier.description(),
+        sent / 1e6
+    );
     let row = Row::from_streams(id, &streams, &received);
-    session.push(row, basis);
+    session.add_row(row, method);
     session.report.set_row_setting(STREAMS_KEY, id, notes);
     record_floor(session, id, measured);
     Ok(())
@@ -325,10 +345,10 @@ fn measure_streams(
 pub(super) fn record_floor<S>(
     session: &mut BenchmarkSession,
     id: &str,
-    measured: &BracketedRounds<S>,
+    measured: &RoundsBetweenFloors<S>,
 ) {
     let report = &mut session.report;
-    if let Some(range) = measured.floor_range_ns() {
+    if let Some(range) = measured.floor_min_median_max_ns() {
         report.set_row_setting(FLOOR_NS_KEY, id, range);
     }
     report.set_row_setting("rounds_repeated", id, measured.repeated);

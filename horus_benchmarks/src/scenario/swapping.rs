@@ -17,7 +17,7 @@ use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
 
-const SWAP_ROW: &str = "swap/blitz";
+const SWAP_ROW_ID: &str = "swap/blitz";
 
 /// Number of swaps in a round for each sample that the command line requests. A swap replaces a
 /// node by a new version.
@@ -30,8 +30,8 @@ const NODE_NAME: &str = "handler";
 
 /// Measures the time to replace a node, repeatedly and while messages are sent to it. Adds a row to
 /// the report.
-pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
-    if !session.args.wants_row(SWAP_ROW) {
+pub(super) fn measure_swaps(session: &mut BenchmarkSession) -> Outcome {
+    if !session.args.wants_row(SWAP_ROW_ID) {
         return Ok(());
     }
     pin::pin_current_thread(session.cpus.far)?;
@@ -39,12 +39,12 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     pin::pin_current_thread(session.cpus.near)?;
     let effort = session.effort;
     let clock = &session.clock;
-    swapping.round(clock.source(), effort.warm_up * SWAPS_PER_SAMPLE)?;
+    swapping.run_swaps(clock.source(), effort.warm_up * SWAPS_PER_SAMPLE)?;
     let mut samples = Samples::new();
     let mut per_s = Vec::new();
     for _ in 0..effort.rounds {
         let swaps = effort.samples * SWAPS_PER_SAMPLE;
-        let (ticks, elapsed_ticks) = swapping.round(clock.source(), swaps)?;
+        let (ticks, elapsed_ticks) = swapping.run_swaps(clock.source(), swaps)?;
         samples.merge(&ticks);
         per_s.push(swaps as f64 / clock.to_ns(elapsed_ticks) * 1e9);
     }
@@ -53,12 +53,12 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
         return Err(format!("{sent} messages were sent and {received} handled").into());
     }
     let swaps_per_s = median(&mut per_s);
-    let row = Row::from_samples(SWAP_ROW, &samples, clock.ns_per_tick());
+    let row = Row::from_samples(SWAP_ROW_ID, &samples, clock.ns_per_tick());
     let mut row = row.with_counts(sent, received);
-    row.figures.swaps_per_s = Some(swaps_per_s);
+    row.additional.swaps_per_s = Some(swaps_per_s);
     row.msgs_per_s = Some(swaps_per_s * MESSAGES_PER_SWAP as f64);
-    let basis = format!("a swap, {MESSAGES_PER_SWAP} messages and a turn, on one thread");
-    session.push(row, basis);
+    let method = format!("a swap, {MESSAGES_PER_SWAP} messages and a turn, on one thread");
+    session.add_row(row, method);
     Ok(())
 }
 
@@ -125,15 +125,15 @@ impl NodeSwapBenchmark {
 
     /// Swaps the node `swaps` times. Returns the duration of each swap in ticks, with the messages
     /// that are sent before it and the turn of the node that handles them, and the duration of all.
-    fn round(&mut self, source: TickSource, swaps: u64) -> Outcome<(Samples, u64)> {
+    fn run_swaps(&mut self, source: TickSource, swaps: u64) -> Outcome<(Samples, u64)> {
         let mut ticks = Samples::new();
-        let begin = source.start();
+        let begin = source.read_at_start();
         for _ in 0..swaps {
-            let start = source.start();
+            let start = source.read_at_start();
             self.swap_once()?;
-            ticks.record(source.stop().since(start));
+            ticks.record(source.read_at_end().since(start));
         }
-        Ok((ticks, source.stop().since(begin)))
+        Ok((ticks, source.read_at_end().since(begin)))
     }
 
     /// Sends messages that the old node does not receive, so that the new node has to receive them,
@@ -186,7 +186,7 @@ mod tests {
         let mut swapping = NodeSwapBenchmark::start(&private.open().unwrap()).unwrap();
         let mut swapped = 0;
         for swaps in [7, 20] {
-            let (ticks, _) = swapping.round(TickSource::detect(), swaps).unwrap();
+            let (ticks, _) = swapping.run_swaps(TickSource::detect(), swaps).unwrap();
             assert_eq!((swapping.swaps, ticks.count()), (swapped + swaps, swaps));
             swapped += swaps;
         }
@@ -199,7 +199,7 @@ mod tests {
         let private = PrivateNamespace::create().unwrap();
         let mut swapping = NodeSwapBenchmark::start(&private.open().unwrap()).unwrap();
         swapping.sent += 1;
-        let error = swapping.round(TickSource::detect(), 1).unwrap_err();
+        let error = swapping.run_swaps(TickSource::detect(), 1).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("swap 1 did not take place"), "{error}");
     }

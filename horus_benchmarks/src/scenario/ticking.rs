@@ -9,7 +9,7 @@ use horus_shm::Namespace;
 use horus_shm::clock::{Clock, ClockSource};
 
 use crate::measure::pin;
-use crate::measure::rounds::Rounds;
+use crate::measure::rounds::SamplesByRound;
 use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
 use crate::report::rows::Row;
@@ -30,18 +30,18 @@ const TICK_ROWS: [(u64, bool, &str); 6] = [
     (50, true, "tick/rust/50_nodes/kernel_clock"),
 ];
 
-const TICK_BASIS: &str = "a round of all nodes, each timed by itself";
+const TICK_METHOD: &str = "a round of all nodes, each timed by itself";
 
 /// Measures rounds of schedulers whose nodes only count their ticks. Adds rows to the report.
-pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
+pub(super) fn measure_ticks(session: &mut BenchmarkSession) -> Outcome {
     let mut all = Vec::new();
     // WHY on the far CPU: a scheduler's supervisor stays where it was started.
     pin::pin_current_thread(session.cpus.far)?;
-    for (nodes, by_kernel, id) in TICK_ROWS {
+    for (nodes, uses_kernel_clock, id) in TICK_ROWS {
         if session.args.wants_row(id) {
             let namespace = session.private.open()?;
-            let ticking = TickingScheduler::start(nodes, by_kernel, &namespace)?;
-            all.push((id, ticking, Rounds::default()));
+            let ticking = TickingScheduler::start(nodes, uses_kernel_clock, &namespace)?;
+            all.push((id, ticking, SamplesByRound::default()));
         }
     }
     pin::pin_current_thread(session.cpus.near)?;
@@ -52,19 +52,19 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     let clock = &session.clock;
     let warm_up = effort.warm_up * TICKS_PER_SAMPLE;
     let samples = effort.samples * TICKS_PER_SAMPLE;
-    session.add_steps(effort.rounds as usize * all.len());
+    session.add_progress_steps(effort.rounds as usize * all.len());
     for _ in 0..effort.rounds {
         // One of each in turn, so that all of them meet the machine in the same state.
         for (id, ticking, rounds) in &mut all {
             session.progress.set_message(*id);
             let round = ticking.run_rounds(clock.source(), warm_up, samples);
-            rounds.add(&round, clock.resolution_ticks());
+            rounds.add_round(&round, clock.resolution_ticks());
             session.progress.inc(1);
         }
     }
     let source = Clock::new().source();
     let source_name = format!("{source:?}").to_lowercase();
-    session.report.set("scheduler_clock", source_name);
+    session.report.set_setting("scheduler_clock", source_name);
     if source != ClockSource::Counter {
         let warning = "the scheduler does not trust the counter here: ticks by the kernel's";
         session.report.machine.warnings.push(warning.to_owned());
@@ -74,8 +74,8 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
         let nodes = ticking.nodes.max(1) as f64;
         ticking.finish()?;
         let mut row = Row::from_samples(id, &rounds.samples, ns_per_tick);
-        row.figures.ns_per_node = Some(ns_per_tick * median(&mut rounds.medians) / nodes);
-        session.push(row, TICK_BASIS);
+        row.additional.ns_per_node = Some(ns_per_tick * median(&mut rounds.medians) / nodes);
+        session.add_row(row, TICK_METHOD);
     }
     Ok(())
 }
@@ -116,12 +116,12 @@ impl TickingScheduler {
     /// that it chooses itself.
     pub fn start(
         nodes: u64,
-        by_kernel: bool,
+        uses_kernel_clock: bool,
         namespace: &Arc<Namespace>,
     ) -> Outcome<TickingScheduler> {
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
-        if by_kernel {
+        if uses_kernel_clock {
             scheduler.use_kernel_clock();
         }
         let counted = Arc::new(AtomicU64::new(0));
@@ -143,9 +143,9 @@ impl TickingScheduler {
     pub fn run_rounds(&mut self, source: TickSource, warm_up: u64, samples: u64) -> Samples {
         let mut ticks = Samples::new();
         for number in 0..warm_up + samples {
-            let start = source.start();
+            let start = source.read_at_start();
             drop(self.running.tick_once());
-            let one = source.stop().since(start);
+            let one = source.read_at_end().since(start);
             if number >= warm_up {
                 ticks.record(one);
             }

@@ -48,8 +48,8 @@ pub trait Runtime: Send + 'static {
     ) -> RunResult;
 
     /// Runs all actors and the task that `work` returns on one thread. The task does nothing but
-    /// ask actors with [`Self::ask_alone`].
-    fn run_alone<F: Future<Output = ()> + Send + 'static>(
+    /// ask actors with [`Self::ask_in_same_thread`].
+    fn run_on_one_thread<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {
         Self::run_workload(0, move || Self::spawn_task(work()))
@@ -75,8 +75,9 @@ pub trait Runtime: Send + 'static {
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send;
 
-    /// Sends a question as [`Self::ask`] does. Works only in the task of [`Self::run_alone`].
-    fn ask_alone<P: WorkloadActor>(
+    /// Sends a question as [`Self::ask`] does. Works only in the task of
+    /// [`Self::run_on_one_thread`].
+    fn ask_in_same_thread<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send {
@@ -107,19 +108,19 @@ pub enum Mail<M, R> {
 /// A time, and the resident memory and the CPU time of the process at that time.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the text above says it")]
-pub struct Moment {
+pub struct ProcessSnapshot {
     pub at: Instant,
     pub rss_bytes: u64,
     pub cpu_ns: u64,
 }
 
-impl Moment {
-    /// Returns the present moment. If an interval begins with it, reads the clock last; otherwise
-    /// reads it first. WHY: the other readings take longer than many messages.
+impl ProcessSnapshot {
+    /// Returns a snapshot of this process. If an interval begins with it, reads the clock last;
+    /// otherwise reads it first. WHY: the other readings take longer than many messages.
     fn now(begins_interval: bool) -> Self {
         let before = Instant::now();
         let rss_bytes = machine::resident_bytes();
-        let cpu_ns = tsc::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
+        let cpu_ns = tsc::read_clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
         Self {
             at: if begins_interval {
                 Instant::now()
@@ -140,7 +141,7 @@ pub const WORKLOAD_PASSES: usize = 2;
 pub struct PerWorkloadPass<T>([OnceLock<T>; WORKLOAD_PASSES]);
 
 /// The number of the pass that is running now.
-static PASS_NUMBER: AtomicUsize = AtomicUsize::new(0);
+static CURRENT_PASS_INDEX: AtomicUsize = AtomicUsize::new(0);
 
 impl<T> PerWorkloadPass<T> {
     const fn new() -> Self {
@@ -150,23 +151,23 @@ impl<T> PerWorkloadPass<T> {
     /// Returns the cell of the present pass.
     fn current_cell(&self) -> &OnceLock<T> {
         // Relaxed: stored before the threads of the pass start.
-        &self.0[PASS_NUMBER.load(Ordering::Relaxed)]
+        &self.0[CURRENT_PASS_INDEX.load(Ordering::Relaxed)]
     }
 }
 
 /// A gate that is closed once in each pass, and opens when a number of parts of the work is done.
 #[derive(Debug)]
-pub struct Gate {
+pub struct CompletionGate {
     left: AtomicU64,
     is_wrong: AtomicBool,
-    closed: PerWorkloadPass<Moment>,
-    opened: PerWorkloadPass<Moment>,
+    closed: PerWorkloadPass<ProcessSnapshot>,
+    opened: PerWorkloadPass<ProcessSnapshot>,
     waker: Mutex<Option<Waker>>,
 }
 
 /// The gate of this process, which opens when the work of a pass is done. WHY static: a reference
 /// in an actor would take memory, and the memory of actors is measured.
-pub static GATE: Gate = Gate {
+pub static GATE: CompletionGate = CompletionGate {
     left: AtomicU64::new(0),
     is_wrong: AtomicBool::new(false),
     closed: PerWorkloadPass::new(),
@@ -174,22 +175,24 @@ pub static GATE: Gate = Gate {
     waker: Mutex::new(None),
 };
 
-impl Gate {
-    /// Begins the pass with the number `pass`, which must be less than [`WORKLOAD_PASSES`].
-    pub fn begin_pass(&self, pass: usize) {
+impl CompletionGate {
+    /// Begins the pass with the index `pass_index`, which must be less than [`WORKLOAD_PASSES`].
+    pub fn begin_pass(&self, pass_index: usize) {
         // Relaxed: no other thread runs.
-        PASS_NUMBER.store(pass, Ordering::Relaxed);
+        CURRENT_PASS_INDEX.store(pass_index, Ordering::Relaxed);
     }
 
-    /// Closes the gate until `parts` parts of the work are done, which begins now.
-    pub fn close(&self, parts: u64) {
+    /// Closes the gate until `parts_of_work` parts of the work are done, which begins now.
+    pub fn close_until_done(&self, parts_of_work: u64) {
         // Relaxed: the messages order it.
-        self.left.store(parts, Ordering::Relaxed);
-        self.closed.current_cell().get_or_init(|| Moment::now(true));
+        self.left.store(parts_of_work, Ordering::Relaxed);
+        self.closed
+            .current_cell()
+            .get_or_init(|| ProcessSnapshot::now(true));
     }
 
     /// Counts one part of the work as done. Opens the gate if that was the last part.
-    pub fn finish_part(&self) {
+    pub fn finish_part_of_work(&self) {
         // Relaxed: nothing is read because of it until all threads have ended.
         if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.open();
@@ -206,21 +209,21 @@ impl Gate {
         }
     }
 
-    /// Returns the moments at which the gate was closed and opened in this pass, if both happened
-    /// and the run is not wrong.
-    pub fn moments(&self) -> Option<[Moment; 2]> {
-        let moments = [
+    /// Returns the snapshots from when the gate was closed and opened in this pass, if both
+    /// happened and the run is not wrong.
+    pub fn closing_and_opening_snapshots(&self) -> Option<[ProcessSnapshot; 2]> {
+        let snapshots = [
             *self.closed.current_cell().get()?,
             *self.opened.current_cell().get()?,
         ];
-        (!self.is_wrong.load(Ordering::Relaxed)).then_some(moments)
+        (!self.is_wrong.load(Ordering::Relaxed)).then_some(snapshots)
     }
 
     #[cold]
     fn open(&self) {
         self.opened
             .current_cell()
-            .get_or_init(|| Moment::now(false));
+            .get_or_init(|| ProcessSnapshot::now(false));
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waker) = &*waker {
             waker.wake_by_ref();
@@ -228,7 +231,7 @@ impl Gate {
     }
 }
 
-impl Future for &Gate {
+impl Future for &CompletionGate {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {

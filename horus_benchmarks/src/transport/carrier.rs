@@ -25,13 +25,13 @@ use crate::measure::payload::size_label;
 
 /// Number of messages that every lane and every channel can hold, except for the ring of the latest
 /// value. It is a power of two, as some channels require.
-pub const CAPACITY: u64 = 256;
+pub const CARRIER_CAPACITY: u64 = 256;
 
 /// Number of messages of 4 KiB and more that a lane or channel can hold.
-pub const CAPACITY_OF_LARGE_MESSAGES: u64 = 32;
+pub const CAPACITY_FOR_LARGE_MESSAGES: u64 = 32;
 
 /// Maximum length of the payload of a UDP datagram, in bytes.
-const UDP_BYTES_MAX: usize = 65_507;
+const UDP_PAYLOAD_BYTES_MAX: usize = 65_507;
 
 /// Texts for the report that describe how the benchmarks call some carriers.
 const DATAGRAM_CALLS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; \
@@ -45,7 +45,7 @@ const FLUME_CALLS: &str = "bounded; try_send, try_recv; streams received by drai
 const WAKEUP_CALLS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
 /// Flags of a carrier, for each of which [`Carrier`] has a function.
-const OURS_FLAG: u8 = 1;
+const HORUS_FLAG: u8 = 1;
 const LOSSLESS_FLAG: u8 = 2;
 const TWO_SENDERS_FLAG: u8 = 4;
 const DUPLEX_FLAG: u8 = 8;
@@ -58,7 +58,7 @@ macro_rules! carriers {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "the texts of their rows say it")]
         pub enum Carrier {
-            Wakeup(Mechanism),
+            Wakeup(WakeupMechanism),
             Channel(ChannelProvider, ChannelShape),
             $($(#[$doc])* $name,)+
         }
@@ -67,7 +67,7 @@ macro_rules! carriers {
             /// Returns the name of the carrier, its flags, and its description.
             const fn properties(self) -> (&'static str, u8, &'static str) {
                 match self {
-                    Carrier::Wakeup(mechanism) => (mechanism.id(), OURS_FLAG, WAKEUP_CALLS),
+                    Carrier::Wakeup(mechanism) => (mechanism.id(), HORUS_FLAG, WAKEUP_CALLS),
                     Carrier::Channel(maker, shape) => maker.properties(shape),
                     $(Carrier::$name => ($id, $flags, $description),)+
                 }
@@ -77,30 +77,30 @@ macro_rules! carriers {
 }
 
 carriers! {
-    SpscShm: "spsc_shm", OURS_FLAG | LOSSLESS_FLAG, "1:1, gated ring";
-    MpscShm: "mpsc_shm", OURS_FLAG | LOSSLESS_FLAG | TWO_SENDERS_FLAG,
+    SpscShm: "spsc_shm", HORUS_FLAG | LOSSLESS_FLAG, "1:1, gated ring";
+    MpscShm: "mpsc_shm", HORUS_FLAG | LOSSLESS_FLAG | TWO_SENDERS_FLAG,
         "2:1, gated ring, producers in turn";
-    SpmcShm: "spmc_shm", OURS_FLAG, "1:2, open lane, both receive";
-    FanoutShm: "fanout_shm", OURS_FLAG, "1:1, open lane";
-    FanoutShm2p2s: "fanout_shm_2p2s", OURS_FLAG | TWO_SENDERS_FLAG,
+    SpmcShm: "spmc_shm", HORUS_FLAG, "1:2, open lane, both receive";
+    FanoutShm: "fanout_shm", HORUS_FLAG, "1:1, open lane";
+    FanoutShm2p2s: "fanout_shm_2p2s", HORUS_FLAG | TWO_SENDERS_FLAG,
         "2:2, open lanes, producers in turn, both receive";
-    PodShm: "pod_shm", OURS_FLAG, "1:1, latest()";
-    Topic: "topic", OURS_FLAG,
+    PodShm: "pod_shm", HORUS_FLAG, "1:1, latest()";
+    Topic: "topic", HORUS_FLAG,
         "1:1, best-effort topic (open lane); send; recv_into, streams received by drain";
-    TopicReliable: "topic_reliable", OURS_FLAG | LOSSLESS_FLAG,
+    TopicReliable: "topic_reliable", HORUS_FLAG | LOSSLESS_FLAG,
         "1:1, reliable topic; send; recv_into, streams received by drain";
-    TopicReliableSole: "topic_reliable_sole", OURS_FLAG | LOSSLESS_FLAG,
+    TopicReliableSole: "topic_reliable_sole", HORUS_FLAG | LOSSLESS_FLAG,
         "1:1, reliable topic, subscribers_max(1); send; recv_into, streams received by drain";
-    TopicDefault: "topic_default", OURS_FLAG,
+    TopicDefault: "topic_default", HORUS_FLAG,
         "1:1, best-effort topic, default capacity; send, recv_into";
-    TopicLoan: "topic_loan", OURS_FLAG,
+    TopicLoan: "topic_loan", HORUS_FLAG,
         "1:1, best-effort topic, default capacity; loan, publish, borrow";
-    FanoutShmDuplex: "fanout_shm_duplex", OURS_FLAG | DUPLEX_FLAG,
+    FanoutShmDuplex: "fanout_shm_duplex", HORUS_FLAG | DUPLEX_FLAG,
         "2:2 on one ring, both sides publish and subscribe";
-    TopicDuplex: "topic_duplex", OURS_FLAG | DUPLEX_FLAG,
+    TopicDuplex: "topic_duplex", HORUS_FLAG | DUPLEX_FLAG,
         "2:2 on one best-effort topic, both sides publish and subscribe";
-    LargeCopy: "copy", OURS_FLAG, "send, recv, answer of 16 bytes";
-    LargeLoan: "loan", OURS_FLAG, "publish of a filled loan, borrow, answer of 16 bytes";
+    LargeCopy: "copy", HORUS_FLAG, "send, recv, answer of 16 bytes";
+    LargeLoan: "loan", HORUS_FLAG, "publish of a filled loan, borrow, answer of 16 bytes";
     HeadTailRing: "head_tail_ring", LOSSLESS_FLAG,
         "head and tail in lines of their own, each endpoint caches the other; streams received in \
          rendezvous, all there is at once";
@@ -128,7 +128,7 @@ carriers! {
 /// A mechanism by which a process blocks until another process sends something to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the texts of their rows say it")]
-pub enum Mechanism {
+pub enum WakeupMechanism {
     /// A futex word in shared memory, and nothing else. Every other mechanism is built on it.
     Futex,
     Pipe,
@@ -144,28 +144,28 @@ pub enum Mechanism {
     Iceoryx2,
 }
 
-impl Mechanism {
+impl WakeupMechanism {
     /// All mechanisms, in the order of their rows. The others are compared with the first one.
-    pub const ALL: &'static [Mechanism] = &[
-        Mechanism::Futex,
-        Mechanism::Pipe,
-        Mechanism::Topic,
-        Mechanism::TopicFence,
-        Mechanism::WaitSet,
+    pub const ALL: &'static [WakeupMechanism] = &[
+        WakeupMechanism::Futex,
+        WakeupMechanism::Pipe,
+        WakeupMechanism::Topic,
+        WakeupMechanism::TopicFence,
+        WakeupMechanism::WaitSet,
         #[cfg(feature = "iceoryx2")]
-        Mechanism::Iceoryx2,
+        WakeupMechanism::Iceoryx2,
     ];
 
     /// Returns the name of the mechanism in the ids of rows.
     pub const fn id(self) -> &'static str {
         match self {
-            Mechanism::Futex => "wakeup/futex",
-            Mechanism::Pipe => "wakeup/pipe",
-            Mechanism::Topic => "wakeup/topic/16B",
-            Mechanism::TopicFence => "wakeup/topic_fence/16B",
-            Mechanism::WaitSet => "wakeup/wait_set/16B",
-            Mechanism::EventNode => "event/wake/16B",
-            Mechanism::Iceoryx2 => "wakeup/iceoryx2",
+            WakeupMechanism::Futex => "wakeup/futex",
+            WakeupMechanism::Pipe => "wakeup/pipe",
+            WakeupMechanism::Topic => "wakeup/topic/16B",
+            WakeupMechanism::TopicFence => "wakeup/topic_fence/16B",
+            WakeupMechanism::WaitSet => "wakeup/wait_set/16B",
+            WakeupMechanism::EventNode => "event/wake/16B",
+            WakeupMechanism::Iceoryx2 => "wakeup/iceoryx2",
         }
     }
 }
@@ -203,7 +203,7 @@ pub enum ChannelShape {
 
 impl ChannelProvider {
     /// The providers whose channels are compared with both endpoints in one thread.
-    pub const ONE_THREAD: [ChannelProvider; 8] = {
+    pub const ONE_THREAD_PROVIDERS: [ChannelProvider; 8] = {
         use ChannelProvider::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
@@ -211,17 +211,18 @@ impl ChannelProvider {
     /// Returns the name, the flags and the description of the carrier with the channels of this
     /// provider.
     const fn properties(self, shape: ChannelShape) -> (&'static str, u8, &'static str) {
-        const OUR_CALLS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
+        const HORUS_CHANNEL_CALLS: &str =
+            "try_send_ref, try_recv_into; streams received by drain_in_place";
         let (id, owner, calls) = match self {
-            ChannelProvider::Direct => ("direct", OURS_FLAG, "try_send, try_recv"),
-            ChannelProvider::Spsc => ("spsc", OURS_FLAG, OUR_CALLS),
-            ChannelProvider::Spmc => ("spmc", OURS_FLAG, OUR_CALLS),
-            ChannelProvider::Mpsc => ("mpsc", OURS_FLAG, OUR_CALLS),
+            ChannelProvider::Direct => ("direct", HORUS_FLAG, "try_send, try_recv"),
+            ChannelProvider::Spsc => ("spsc", HORUS_FLAG, HORUS_CHANNEL_CALLS),
+            ChannelProvider::Spmc => ("spmc", HORUS_FLAG, HORUS_CHANNEL_CALLS),
+            ChannelProvider::Mpsc => ("mpsc", HORUS_FLAG, HORUS_CHANNEL_CALLS),
             // WHY another name: our SPSC channel is compared in two shapes.
             ChannelProvider::Fanout if matches!(shape, ChannelShape::OneToTwo) => {
-                ("fanout_broadcast", OURS_FLAG, OUR_CALLS)
+                ("fanout_broadcast", HORUS_FLAG, HORUS_CHANNEL_CALLS)
             }
-            ChannelProvider::Fanout => ("fanout", OURS_FLAG, OUR_CALLS),
+            ChannelProvider::Fanout => ("fanout", HORUS_FLAG, HORUS_CHANNEL_CALLS),
             ChannelProvider::Rtrb => ("rtrb", 0, RTRB_CALLS),
             ChannelProvider::Disruptor => ("disruptor", 0, DISRUPTOR_CALLS),
             ChannelProvider::Crossbeam => ("crossbeam", 0, "bounded; try_send, try_recv"),
@@ -239,7 +240,7 @@ impl ChannelProvider {
 
 impl ChannelShape {
     /// The shapes in which channels are compared.
-    pub const COMPARED: [ChannelShape; 3] = [
+    pub const COMPARED_SHAPES: [ChannelShape; 3] = [
         ChannelShape::OneToOne,
         ChannelShape::TwoToOne,
         ChannelShape::OneToTwo,
@@ -256,7 +257,7 @@ impl ChannelShape {
     }
 
     /// Returns the channels of all providers that are compared in this shape.
-    pub fn carriers(self) -> Vec<Carrier> {
+    pub fn compared_carriers(self) -> Vec<Carrier> {
         use ChannelProvider::*;
         let makers: &[ChannelProvider] = match self {
             ChannelShape::OneToOne => &[Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume],
@@ -268,7 +269,7 @@ impl ChannelShape {
         carriers.collect()
     }
 
-    const fn basis(self) -> &'static str {
+    const fn endpoints_text(self) -> &'static str {
         match self {
             ChannelShape::OneToOne => "1:1",
             ChannelShape::TwoToOne => "2:1, senders in turn",
@@ -291,7 +292,7 @@ impl Carrier {
     pub const FANOUT: Carrier = Carrier::Channel(ChannelProvider::Fanout, ChannelShape::TwoToTwo);
 
     /// The carriers that are compared between two processes, in the order of their rows.
-    pub const BETWEEN_PROCESSES: [Carrier; 7] = [
+    pub const CARRIERS_BETWEEN_PROCESSES: [Carrier; 7] = [
         Carrier::Topic,
         Carrier::TopicReliable,
         Carrier::HeadTailRing,
@@ -307,10 +308,12 @@ impl Carrier {
     }
 
     /// Returns a text for the report: the numbers of endpoints, and the timed calls.
-    pub fn basis(self) -> String {
+    pub fn description(self) -> String {
         let description = self.properties().2;
         match self {
-            Carrier::Channel(_, shape) => format!("channel, {}; {description}", shape.basis()),
+            Carrier::Channel(_, shape) => {
+                format!("channel, {}; {description}", shape.endpoints_text())
+            }
             _ => description.to_owned(),
         }
     }
@@ -320,13 +323,13 @@ impl Carrier {
     }
 
     /// Returns true if this is a carrier of our library.
-    pub const fn is_ours(self) -> bool {
-        self.has_flag(OURS_FLAG)
+    pub const fn is_of_horus(self) -> bool {
+        self.has_flag(HORUS_FLAG)
     }
 
     /// Returns the number of endpoints that send a stream: 1, or 2 that are on one side and send in
     /// turn, or 2 of which each side has one.
-    pub const fn producers(self) -> u64 {
+    pub const fn producer_count(self) -> u64 {
         1 + self.has_flag(TWO_SENDERS_FLAG | DUPLEX_FLAG) as u64
     }
 
@@ -342,10 +345,11 @@ impl Carrier {
         self.has_flag(DUPLEX_FLAG)
     }
 
-    /// Returns the reason why the carrier cannot transport messages of `bytes` bytes, if any.
-    pub fn unsupported_reason(self, bytes: usize) -> Option<String> {
-        let is_too_large = self == Carrier::Udp && bytes > UDP_BYTES_MAX;
-        is_too_large.then(|| format!("a datagram holds {UDP_BYTES_MAX} bytes"))
+    /// Returns the reason why the carrier cannot transport messages of `message_bytes` bytes, if
+    /// any.
+    pub fn unsupported_reason(self, message_bytes: usize) -> Option<String> {
+        let is_too_large = self == Carrier::Udp && message_bytes > UDP_PAYLOAD_BYTES_MAX;
+        is_too_large.then(|| format!("a datagram holds {UDP_PAYLOAD_BYTES_MAX} bytes"))
     }
 }
 
@@ -362,7 +366,7 @@ pub enum MessageSize {
 
 impl MessageSize {
     /// The usual message sizes, in ascending order.
-    pub const ALL: [MessageSize; 3] = [
+    pub const USUAL_SIZES: [MessageSize; 3] = [
         MessageSize::Bytes(16),
         MessageSize::Bytes(304),
         MessageSize::Bytes(1480),
@@ -403,8 +407,8 @@ impl MessageSize {
     /// Returns the number of messages of this size that a carrier can hold.
     pub const fn capacity(self) -> u64 {
         match self.bytes() {
-            ..4096 => CAPACITY,
-            _ => CAPACITY_OF_LARGE_MESSAGES,
+            ..4096 => CARRIER_CAPACITY,
+            _ => CAPACITY_FOR_LARGE_MESSAGES,
         }
     }
 }

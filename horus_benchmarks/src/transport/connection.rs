@@ -8,24 +8,24 @@ use std::sync::Arc;
 use horus_shm::Namespace;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::micro::{MicroPlan, MicroResult};
+use crate::measure::micro::{BatchPlan, BatchResult};
 use crate::measure::pin::CpuPair;
 use crate::measure::stream::{SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
-use crate::measure::workload::{Round, RoundPlan, Timing, WorkloadError};
+use crate::measure::workload::{RoundPlan, RoundResult, TimedPart, WorkloadError};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::far_end::{self, FarEndHandle, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Driver, LoopTimer, SendDriver, Task, TaskResult};
+use crate::transport::driver::{Driver, LoopTimer, SendableDriver, Task, TaskResult};
 use crate::transport::rendezvous::{AnyError, Rendezvous, SideRole, next_connection_number};
 
 /// Name of the role of a child process that is the far side of a connection.
 pub const CONNECTION_ROLE: &str = "connection";
 
 /// The error for a call that needs an open transport.
-const CLOSED_ERROR: &str = "no transport is open";
+const NO_TRANSPORT_ERROR: &str = "no transport is open";
 
 #[derive(Serialize, Deserialize)]
 enum ConnectionJob {
@@ -34,7 +34,7 @@ enum ConnectionJob {
         number: u64,
         /// The driver of the far side, unless it has to create that itself.
         #[serde(skip)]
-        far: Option<SendDriver>,
+        far: Option<SendableDriver>,
     },
     Run {
         task: Task,
@@ -45,12 +45,12 @@ enum ConnectionJob {
 }
 
 /// The answer of the far side to a job: the result, if the job was a task.
-type Answer = Option<TaskResult>;
+type FarSideAnswer = Option<TaskResult>;
 
 /// Both sides of a connection. One transport is open at a time. The far side sleeps between rounds.
 pub struct Connection {
     namespace: Arc<Namespace>,
-    far_end: FarEndHandle<ConnectionJob, Answer>,
+    far_end: FarEndHandle<ConnectionJob, FarSideAnswer>,
     source: TickSource,
     pauses: u32,
     near: Option<NearSide>,
@@ -93,11 +93,11 @@ impl Connection {
         let spec = ChildSpec {
             role: CONNECTION_ROLE,
             cpu: cpus.far,
-            share_cpu: cpus.is_oversubscribed(),
+            share_cpu: cpus.shares_cpu(),
             env: &private.environment(),
         };
         let shared = Arc::clone(&namespace);
-        let far_end = FarEndHandle::launch(placement, &spec, move || make_service(shared))?;
+        let far_end = FarEndHandle::launch(placement, &spec, move || make_job_runner(shared))?;
         Ok(Connection {
             namespace,
             far_end,
@@ -109,7 +109,7 @@ impl Connection {
 
     /// Sets the number of pause instructions that both sides execute after a poll that found
     /// nothing, from the next task on.
-    pub fn set_pauses(&mut self, pauses: u32) {
+    pub fn set_pauses_after_poll(&mut self, pauses: u32) {
         self.pauses = pauses;
     }
 
@@ -134,13 +134,13 @@ impl Connection {
 
     /// Runs one round of ping-pong over the open transport. Returns the measurements of the near
     /// side and of the far side. Spins. After an error, the transport cannot be used any longer.
-    pub fn round(
+    pub fn run_ping_pong_round(
         &mut self,
-        timing: Timing,
+        timing: TimedPart,
         warm_up: u64,
         samples: u64,
-    ) -> Result<(Round, Round), AnyError> {
-        let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
+    ) -> Result<(RoundResult, RoundResult), AnyError> {
+        let near = self.near.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
         let plan = RoundPlan {
             timing,
             warm_up,
@@ -149,18 +149,18 @@ impl Connection {
         };
         near.next_seq = plan.next_seq();
         match self.run_tasks(Task::Ping(plan), Task::Echo(plan))? {
-            (TaskResult::Round(near), TaskResult::Round(far)) => Ok((near, far)),
-            (_, other) => Err(unexpected_answer(&other)),
+            (TaskResult::RoundResult(near), TaskResult::RoundResult(far)) => Ok((near, far)),
+            (_, other) => Err(unexpected_answer_error(&other)),
         }
     }
 
     /// Streams `messages` messages from the near side to the far side. If one ring serves both
     /// directions, each side sends half of the messages and receives all, and the result covers
     /// both sides.
-    pub fn stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
-        let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
+    pub fn run_stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
+        let near = self.near.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
         let carrier = near.transport.carrier;
-        let producers = carrier.producers();
+        let producers = carrier.producer_count();
         let plan = StreamPlan {
             messages: messages.max(producers),
             first_seq: near.next_seq,
@@ -177,7 +177,7 @@ impl Connection {
                 let elapsed_ticks = both.elapsed_ticks;
                 Ok((SenderResult { elapsed_ticks }, both))
             }
-            (_, other) => Err(unexpected_answer(&other)),
+            (_, other) => Err(unexpected_answer_error(&other)),
         }
     }
 
@@ -185,8 +185,8 @@ impl Connection {
     /// the error of the far side, because that error explains the failure.
     fn run_tasks(&mut self, near: Task, far: Task) -> Result<(TaskResult, TaskResult), AnyError> {
         let (source, pauses) = (self.source, self.pauses);
-        let watch = self.far_end.watch().with_pauses(pauses);
-        let side = self.near.as_mut().ok_or(CLOSED_ERROR)?;
+        let watch = self.far_end.watch().with_pauses_after_poll(pauses);
+        let side = self.near.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
         self.far_end.start_job(ConnectionJob::Run {
             task: far,
             source,
@@ -198,7 +198,7 @@ impl Connection {
             }
             near => {
                 let far = self.far_end.finish_job()?;
-                Ok((near?, far.ok_or_else(|| unexpected_answer(&"none"))?))
+                Ok((near?, far.ok_or_else(|| unexpected_answer_error(&"none"))?))
             }
         }
     }
@@ -212,7 +212,7 @@ impl Connection {
     }
 }
 
-fn unexpected_answer(answer: &impl fmt::Debug) -> AnyError {
+fn unexpected_answer_error(answer: &impl fmt::Debug) -> AnyError {
     format!("an answer to another job: {answer:?}").into()
 }
 
@@ -253,22 +253,22 @@ impl LoopedTransport {
     }
 
     /// Sends messages and receives each of them, in the timed batches of `plan`.
-    pub fn round(&mut self, plan: &MicroPlan) -> Result<MicroResult, AnyError> {
+    pub fn run_batches(&mut self, plan: &BatchPlan) -> Result<BatchResult, AnyError> {
         match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
-            TaskResult::MicroResult(micro) => {
-                self.next_seq += (plan.warm_up + plan.batches) * micro.batch;
+            TaskResult::BatchResult(micro) => {
+                self.next_seq += (plan.warm_up + plan.batches) * micro.operations_per_batch;
                 Ok(micro)
             }
-            other => Err(unexpected_answer(&other)),
+            other => Err(unexpected_answer_error(&other)),
         }
     }
 
     /// Sends `messages` messages in bursts, and receives each burst before the next one is sent.
-    pub fn stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
+    pub fn run_stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
         let plan = StreamPlan {
             messages,
             first_seq: self.next_seq,
-            producers: self.carrier.producers(),
+            producers: self.carrier.producer_count(),
         };
         self.next_seq += messages;
         match (self.driver)(&Task::LoopStream(plan), &self.timer)? {
@@ -276,20 +276,20 @@ impl LoopedTransport {
                 check_loss(self.carrier, &streamed)?;
                 Ok(streamed)
             }
-            other => Err(unexpected_answer(&other)),
+            other => Err(unexpected_answer_error(&other)),
         }
     }
 }
 
 /// Performs the role [`CONNECTION_ROLE`] in a child process, until the parent closes it.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    far_end::serve(context, || Ok(make_service(Namespace::current()?)))
+    far_end::serve_jobs(context, || Ok(make_job_runner(Namespace::current()?)))
 }
 
 /// Returns a function that runs the jobs of a connection's far side.
-fn make_service(
+fn make_job_runner(
     namespace: Arc<Namespace>,
-) -> impl FnMut(ConnectionJob, &OtherEndWatch) -> Result<Answer, AnyError> {
+) -> impl FnMut(ConnectionJob, &OtherEndWatch) -> Result<FarSideAnswer, AnyError> {
     let mut open: Option<Driver> = None;
     move |job, watch| {
         match job {
@@ -309,8 +309,8 @@ fn make_service(
                 source,
                 pauses,
             } => {
-                let driver = open.as_mut().ok_or(CLOSED_ERROR)?;
-                let watch = watch.clone().with_pauses(pauses);
+                let driver = open.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
+                let watch = watch.clone().with_pauses_after_poll(pauses);
                 return Ok(Some(driver(&task, &LoopTimer { source, watch })?));
             }
             ConnectionJob::Close => open = None,

@@ -19,18 +19,18 @@ const RECEIVE_ATTEMPTS_MAX: u32 = 1 << 16;
 const RECEIVED_PER_SENT: u32 = 2;
 
 /// One side of a ring or topic that serves both directions: an end that sends, and one that
-/// receives. It puts its mark into the stamp of each message that it sends, and as an [`Endpoint`]
+/// receives. It puts its bit into the stamp of each message that it sends, and as an [`Endpoint`]
 /// it receives only messages of the other side.
 #[derive(Debug)]
 pub struct DuplexEnd<T, R, P> {
     out: T,
     back: R,
     /// The lowest bit of the stamp of each message of this side: 0 for the side that sends first.
-    mark: u64,
+    side_bit: u64,
     /// The last message that this side has sent, once it was received back.
     own: Option<P>,
-    /// A message of the other side that arrived while `verify_copies` waited for an own one. The
-    /// next `recv` returns it.
+    /// A message of the other side that arrived while `verify_extra_copies` waited for an own one.
+    /// The next `recv` returns it.
     next: Option<P>,
 }
 
@@ -38,7 +38,7 @@ impl<P: Payload, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for DuplexEnd<T, R,
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let mut message = *message;
-        message.set_stamp(message.stamp() & !1 | self.mark);
+        message.set_stamp(message.stamp() & !1 | self.side_bit);
         self.out.send(&message)
     }
 
@@ -51,21 +51,21 @@ impl<P: Payload, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for DuplexEnd<T, R,
         if !self.back.recv(message) {
             return false;
         }
-        if self.is_own(message) {
+        if self.is_own_message(message) {
             self.own = Some(*message);
             return false;
         }
         true
     }
 
-    fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
+    fn verify_extra_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
         for _ in 0..RECEIVE_ATTEMPTS_MAX {
             if let Some(own) = self.own.take() {
                 return own.verify(seq);
             }
             let mut message = P::compose(READY_SEQ);
             if self.back.recv(&mut message) {
-                let place = match self.is_own(&message) {
+                let place = match self.is_own_message(&message) {
                     true => &mut self.own,
                     false => &mut self.next,
                 };
@@ -77,25 +77,25 @@ impl<P: Payload, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for DuplexEnd<T, R,
         Err(CorruptMessage::new(seq, READY_SEQ))
     }
 
-    fn lost(&self) -> u64 {
-        self.back.lost()
+    fn lost_messages(&self) -> u64 {
+        self.back.lost_messages()
     }
 }
 
 impl<P: Payload, T, R> DuplexEnd<T, R, P> {
-    /// Returns one side of a ring. `first` is true for the side that sends first.
-    pub fn new((out, back): (T, R), first: bool) -> DuplexEnd<T, R, P> {
+    /// Returns one side of a ring. `sends_first` is true for the side that sends first.
+    pub fn new((out, back): (T, R), sends_first: bool) -> DuplexEnd<T, R, P> {
         DuplexEnd {
             out,
             back,
-            mark: u64::from(!first),
+            side_bit: u64::from(!sends_first),
             own: None,
             next: None,
         }
     }
 
-    fn is_own(&self, message: &P) -> bool {
-        message.stamp() & 1 == self.mark
+    fn is_own_message(&self, message: &P) -> bool {
+        message.stamp() & 1 == self.side_bit
     }
 }
 
@@ -103,14 +103,14 @@ impl<P: Payload, T, R> DuplexEnd<T, R, P> {
 /// first, and at the same time receives the messages of both sides. Verifies each, and counts each
 /// loss.
 #[inline(never)]
-pub fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
+pub fn exchange_streams<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
     end: &mut DuplexEnd<T, R, P>,
     plan: &StreamPlan,
     source: TickSource,
     watch: &OtherEndWatch,
 ) -> Result<StreamResult, WorkloadError> {
     let DuplexEnd { out, back, .. } = end;
-    let first = end.mark == 0;
+    let first = end.side_bit == 0;
     let mut message = P::compose(READY_SEQ);
     if first {
         watch.spin_until(|| back.recv(&mut message).then_some(()))?;
@@ -120,7 +120,7 @@ pub fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
     } else {
         watch.spin_until(|| out.send(&message).then_some(()))?;
     }
-    let start = source.start();
+    let start = source.read_at_start();
     let mut ledger = StreamLedger::new(plan);
     // WHY: what follows a word at once may overwrite it, so the side that said it is silent until
     // it hears from the other one.
@@ -147,5 +147,5 @@ pub fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
             (sent || received > 0).then_some(Ok(()))
         })??;
     }
-    Ok(ledger.result(source.stop().since(start)))
+    Ok(ledger.result(source.read_at_end().since(start)))
 }

@@ -28,7 +28,7 @@ macro_rules! senders {
             fn send(&mut self, $message: &P) -> bool {
                 let $tx = self;
                 let sent: bool = $sent;
-                sent || report_full()
+                sent || pause_and_return_false()
             }
         }
     )+};
@@ -57,7 +57,7 @@ macro_rules! receivers {
             )?
 
             $(
-                fn lost(&self) -> u64 {
+                fn lost_messages(&self) -> u64 {
                     let $rx = self;
                     $lost
                 }
@@ -68,7 +68,7 @@ macro_rules! receivers {
 
 /// Reports that there is no space: always returns false, like an [`Endpoint::send`] that failed.
 #[inline(always)]
-fn report_full() -> bool {
+fn pause_and_return_false() -> bool {
     std::hint::spin_loop();
     false
 }
@@ -76,15 +76,15 @@ fn report_full() -> bool {
 /// Returns true if a message was sent, and false if the ring is full. Panics for any other error,
 /// because the benchmark cannot continue.
 #[inline(always)]
-fn is_sent<M>(result: Result<(), SendError<M>>) -> bool {
+fn is_sent_unless_full<M>(result: Result<(), SendError<M>>) -> bool {
     match result {
         Ok(()) => true,
-        Err(error) => refuse_unless(error.is_full()),
+        Err(error) => panic_unless_full(error.is_full()),
     }
 }
 
 #[inline(always)]
-fn refuse_unless(is_full: bool) -> bool {
+fn panic_unless_full(is_full: bool) -> bool {
     assert!(
         is_full,
         "the ring is not ours any more, or its memory is gone"
@@ -93,18 +93,18 @@ fn refuse_unless(is_full: bool) -> bool {
 }
 
 senders! { Packet:
-    Publisher<P> => |tx, message| is_sent(tx.send(message));
+    Publisher<P> => |tx, message| is_sent_unless_full(tx.send(message));
     LoanPublisher<P> => |tx, message| match tx.0.loan() {
         Ok(mut loan) => {
             *loan = *message;
-            loan.publish().is_ok() || refuse_unless(false)
+            loan.publish().is_ok() || panic_unless_full(false)
         }
-        Err(error) => refuse_unless(error.is_full()),
+        Err(error) => panic_unless_full(error.is_full()),
     };
 }
 
 senders! { Payload:
-    Producer<P> => |tx, message| is_sent(tx.send_ref(message));
+    Producer<P> => |tx, message| is_sent_unless_full(tx.send_ref(message));
     direct::Sender<P> => |tx, message| tx.try_send(*message).is_ok();
     spsc::Sender<P> => |tx, message| tx.try_send_ref(message).is_ok();
     spmc::Sender<P> => |tx, message| tx.try_send_ref(message).is_ok();
@@ -140,7 +140,7 @@ receivers! { Payload:
     Consumer<P> => |rx, message| rx.recv_into(message),
         drain |each| Consumer::drain(rx, |message| each(&message)) > 0,
         lost rx.stats().lost;
-    LatestConsumer<P> => |rx, message| rx.0.latest_into(message),
+    LatestValueConsumer<P> => |rx, message| rx.0.latest_into(message),
         lost rx.0.stats().lost + rx.0.stats().skipped;
     direct::Receiver<P> =>
         |rx, message| rx.try_recv().map(|found| *message = found).is_ok();
@@ -202,7 +202,7 @@ pub(super) struct BorrowSubscriber<P: Packet>(pub(super) Subscriber<P>);
 
 /// A consumer that receives the newest message of a ring which holds only the latest value.
 #[derive(Debug)]
-pub struct LatestConsumer<P>(
+pub struct LatestValueConsumer<P>(
     /// The consumer of the ring.
     pub Consumer<P>,
 );
@@ -214,7 +214,7 @@ pub(super) struct KanalReceiver<P> {
 }
 
 /// Creates a kanal channel for `capacity` messages and returns both of its endpoints.
-pub(super) fn kanal<P: Payload>(capacity: usize) -> (kanal::Sender<P>, KanalReceiver<P>) {
+pub(super) fn kanal_channel<P: Payload>(capacity: usize) -> (kanal::Sender<P>, KanalReceiver<P>) {
     let (sender, receiver) = kanal::bounded(capacity);
     let found = Vec::with_capacity(capacity);
     (sender, KanalReceiver { receiver, found })

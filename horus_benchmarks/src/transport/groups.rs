@@ -28,7 +28,7 @@ impl<P, T: Endpoint<P>> Endpoint<P> for AlternatingSenders<T> {
 }
 
 /// Returns two clones of a sender, which send in turn, and the receiver.
-pub fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
+pub fn clone_to_alternating_senders<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
     (AlternatingSenders::new([tx.clone(), tx]), rx)
 }
 
@@ -64,12 +64,12 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for BroadcastReceivers<R, P> {
     }
 
     #[inline(always)]
-    fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
+    fn verify_extra_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
         self.copy.verify(seq)
     }
 
-    fn lost(&self) -> u64 {
-        self.ends.iter().map(Endpoint::lost).sum()
+    fn lost_messages(&self) -> u64 {
+        self.ends.iter().map(Endpoint::lost_messages).sum()
     }
 }
 

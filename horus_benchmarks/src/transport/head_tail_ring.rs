@@ -17,7 +17,7 @@ use crate::transport::packet::Packet;
 /// One end of a ring, which either sends or receives. The head and the tail of the ring lie in the
 /// two lines, and its slots after them.
 #[derive(Debug)]
-pub(super) struct RingEnd<P> {
+pub(super) struct HeadTailRingEnd<P> {
     memory: SharedCacheLines,
     mask: u64,
     /// The counter that this end owns.
@@ -27,9 +27,9 @@ pub(super) struct RingEnd<P> {
     packet: PhantomData<fn(P)>,
 }
 
-impl<P: Packet> RingEnd<P> {
+impl<P: Packet> HeadTailRingEnd<P> {
     /// Opens an end of the ring in `file`. Creates the file if it does not exist.
-    pub(super) fn open(file: &Path, capacity: u64) -> io::Result<RingEnd<P>> {
+    pub(super) fn open(file: &Path, capacity: u64) -> io::Result<HeadTailRingEnd<P>> {
         let file = File::options()
             .read(true)
             .write(true)
@@ -37,8 +37,8 @@ impl<P: Packet> RingEnd<P> {
             .truncate(false)
             .open(file.with_extension("ring"))?;
         let slots = capacity.next_power_of_two() as usize;
-        Ok(RingEnd {
-            memory: SharedCacheLines::map_with_bytes(file, slots * P::BYTES)?,
+        Ok(HeadTailRingEnd {
+            memory: SharedCacheLines::map_with_extra_bytes(file, slots * P::BYTES)?,
             mask: slots as u64 - 1,
             own: 0,
             seen: 0,
@@ -60,13 +60,13 @@ impl<P: Packet> RingEnd<P> {
 
     /// Returns the slot of the next message that this end sends or receives.
     #[inline(always)]
-    fn slot(&self) -> *mut P {
-        let slots = self.memory.more_bytes().cast::<P>();
+    fn next_slot(&self) -> *mut P {
+        let slots = self.memory.extra_bytes_pointer().cast::<P>();
         slots.wrapping_add((self.own & self.mask) as usize)
     }
 }
 
-impl<P: Packet> Endpoint<P> for RingEnd<P> {
+impl<P: Packet> Endpoint<P> for HeadTailRingEnd<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         if self.own - self.seen > self.mask {
@@ -78,7 +78,7 @@ impl<P: Packet> Endpoint<P> for RingEnd<P> {
                 return false;
             }
         }
-        let slot = self.slot();
+        let slot = self.next_slot();
         // SAFETY: inside the mapping and aligned: slots begin at a line and packets are made of
         // words. The receiver has passed this slot, and does not look at it before the store below.
         unsafe { slot.write(*message) };
@@ -98,7 +98,7 @@ impl<P: Packet> Endpoint<P> for RingEnd<P> {
                 return false;
             }
         }
-        let slot = self.slot();
+        let slot = self.next_slot();
         // SAFETY: inside the mapping and aligned, as in `send`; any bytes are a packet, and the
         // sender does not write here before it sees the store below.
         *message = unsafe { slot.read() };
@@ -118,7 +118,7 @@ impl<P: Packet> Endpoint<P> for RingEnd<P> {
         while self.own != self.seen {
             // SAFETY: inside the mapping and aligned, as in `recv`; the sender does not write here
             // before it sees the store below.
-            each(unsafe { &*self.slot() });
+            each(unsafe { &*self.next_slot() });
             self.own += 1;
         }
         if found {

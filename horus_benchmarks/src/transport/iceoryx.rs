@@ -26,23 +26,27 @@ use iceoryx2::service::port_factory::publish_subscribe::PortFactory;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Payload;
 use crate::run::namespace::DIRECTORY_PREFIX;
-use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
+use crate::transport::carrier::{CARRIER_CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::driver;
 use crate::transport::packet::with_packet;
-use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous, unsuited_error};
+use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous, unsupported_transport_error};
 
 /// A message that a service of iceoryx2 can carry.
-trait Message: Payload + ZeroCopySend + Debug {}
+trait ZeroCopyMessage: Payload + ZeroCopySend + Debug {}
 
-impl<P: Payload + ZeroCopySend + Debug> Message for P {}
+impl<P: Payload + ZeroCopySend + Debug> ZeroCopyMessage for P {}
 
 pub(crate) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     with_packet!(
-        open_sized(transport, rendezvous); [u64; 1], [u64; 2], [u64; 38], [u64; 185], [u64; 8192]
+        open_with_message_type(transport, rendezvous);
+        [u64; 1], [u64; 2], [u64; 38], [u64; 185], [u64; 8192]
     )
 }
 
-fn open_sized<P: Message>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
+fn open_with_message_type<P: ZeroCopyMessage>(
+    transport: Transport,
+    rendezvous: &Rendezvous<'_>,
+) -> OpenResult {
     match transport.carrier {
         Carrier::Iceoryx2Local => open_side::<local::Service, P>(transport.carrier, rendezvous),
         _ => open_side::<ipc::Service, P>(transport.carrier, rendezvous),
@@ -52,14 +56,14 @@ fn open_sized<P: Message>(transport: Transport, rendezvous: &Rendezvous<'_>) -> 
 
 /// Opens one side of a transport. If one service has to carry both directions, both sides publish
 /// and subscribe on it. Both sides use the same settings, and create services that do not exist.
-fn open_side<S: service::Service + 'static, P: Message>(
+fn open_side<S: service::Service + 'static, P: ZeroCopyMessage>(
     carrier: Carrier,
     rendezvous: &Rendezvous<'_>,
 ) -> OpenResult {
     let node = create_node_in::<S>(rendezvous.namespace)?;
     let ends = if carrier.is_duplex() { 2 } else { 1 };
     let (capacity, strategy) = match carrier {
-        Carrier::Iceoryx2Stream => (CAPACITY, BackpressureStrategy::RetryUntilDelivered),
+        Carrier::Iceoryx2Stream => (CARRIER_CAPACITY, BackpressureStrategy::RetryUntilDelivered),
         _ => (1, BackpressureStrategy::DiscardData),
     };
     let open_service = |name: &str| -> Result<PortFactory<S, P, ()>, AnyError> {
@@ -114,12 +118,12 @@ pub(crate) fn create_node_in<S: service::Service>(
 }
 
 /// A publisher, together with a loaned sample that the next message will be written to.
-struct PublisherWithLoan<S: service::Service, P: Message> {
+struct PublisherWithLoan<S: service::Service, P: ZeroCopyMessage> {
     ahead: Option<SampleMutUninit<S, MaybeUninit<P>, ()>>,
     publisher: Publisher<S, P, ()>,
 }
 
-impl<S: service::Service, P: Message> Endpoint<P> for PublisherWithLoan<S, P> {
+impl<S: service::Service, P: ZeroCopyMessage> Endpoint<P> for PublisherWithLoan<S, P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let loan = || {
@@ -139,7 +143,7 @@ impl<S: service::Service, P: Message> Endpoint<P> for PublisherWithLoan<S, P> {
     }
 }
 
-impl<S: service::Service, P: Message> Endpoint<P> for Subscriber<S, P, ()> {
+impl<S: service::Service, P: ZeroCopyMessage> Endpoint<P> for Subscriber<S, P, ()> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let Some(sample) = self.receive().expect("the service is open") else {

@@ -8,9 +8,9 @@ use crate::measure::payload::Payload;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::channels;
 use crate::transport::driver;
-use crate::transport::endpoints::{BorrowSubscriber, LatestConsumer, LoanPublisher};
+use crate::transport::endpoints::{BorrowSubscriber, LatestValueConsumer, LoanPublisher};
 use crate::transport::groups::{AlternatingSenders, BroadcastReceivers};
-use crate::transport::head_tail_ring::RingEnd;
+use crate::transport::head_tail_ring::HeadTailRingEnd;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
 use crate::transport::kernel::{datagram, stream};
@@ -19,7 +19,7 @@ use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
     Packet65536, with_packet,
 };
-use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsuited_error};
+use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsupported_transport_error};
 use crate::transport::wakeup;
 
 impl Transport {
@@ -51,7 +51,7 @@ impl Transport {
             | Carrier::UnixDatagram
             | Carrier::UnixStream
             | Carrier::Pipe => with_packet!(
-                open_foreign_carrier(self, rendezvous);
+                open_kernel_or_head_tail_ring(self, rendezvous);
                 Packet8, Packet32, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
             ),
             Carrier::Iceoryx2
@@ -62,7 +62,7 @@ impl Transport {
                 #[cfg(feature = "iceoryx2")]
                 return iceoryx::open(self, rendezvous);
                 #[cfg(not(feature = "iceoryx2"))]
-                Err(unsuited_error(self))
+                Err(unsupported_transport_error(self))
             }
         }
     }
@@ -106,9 +106,9 @@ fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
         }
         Carrier::PodShm => {
             let (out, back) = rings!(PodShm, RingOptions::default(), rendezvous);
-            driver::one_side_driver::<P>((out.producer()?, LatestConsumer(back.consumer()?)))
+            driver::one_side_driver::<P>((out.producer()?, LatestValueConsumer(back.consumer()?)))
         }
-        _ => return Err(unsuited_error(transport)),
+        _ => return Err(unsupported_transport_error(transport)),
     })
 }
 
@@ -174,24 +174,24 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
 }
 
 /// Opens a carrier that is not ours: a transport of the kernel, or the ring with a head and a tail.
-fn open_foreign_carrier<P: Packet>(
+fn open_kernel_or_head_tail_ring<P: Packet>(
     transport: Transport,
     rendezvous: &Rendezvous<'_>,
 ) -> OpenResult {
     match transport.carrier {
         Carrier::HeadTailRing => {
             let capacity = transport.size.capacity();
-            let [out, back] = rendezvous.paths();
+            let [out, back] = rendezvous.file_paths();
             let ends = (
-                RingEnd::open(&out, capacity)?,
-                RingEnd::open(&back, capacity)?,
+                HeadTailRingEnd::open(&out, capacity)?,
+                HeadTailRingEnd::open(&back, capacity)?,
             );
             Ok(driver::one_side_driver::<P>(ends))
         }
         Carrier::Udp => datagram::open_udp::<P>(rendezvous),
-        Carrier::UnixDatagram => datagram::open_unix::<P>(rendezvous),
-        Carrier::UnixStream => stream::open_unix::<P>(rendezvous),
+        Carrier::UnixDatagram => datagram::open_unix_datagram::<P>(rendezvous),
+        Carrier::UnixStream => stream::open_unix_stream::<P>(rendezvous),
         Carrier::Pipe => stream::open_pipes::<P>(rendezvous),
-        _ => Err(unsuited_error(transport)),
+        _ => Err(unsupported_transport_error(transport)),
     }
 }

@@ -50,7 +50,7 @@ macro_rules! with_packet {
                 $open::<$packet>($transport, $rendezvous)
             })+
             $($(MessageSize::$robot => $open::<$robot>($transport, $rendezvous),)+)?
-            _ => Err(unsuited_error($transport)),
+            _ => Err(unsupported_transport_error($transport)),
         }
     };
 }

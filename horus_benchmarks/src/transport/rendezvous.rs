@@ -12,7 +12,7 @@ use horus_shm::Namespace;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Payload;
 use crate::transport::carrier::Transport;
-use crate::transport::driver::{self, Driver, SendDriver};
+use crate::transport::driver::{self, Driver, SendableDriver};
 
 /// The reason why a connection cannot be opened or measured. It ends the benchmark.
 pub type AnyError = Box<dyn Error>;
@@ -20,15 +20,15 @@ pub type AnyError = Box<dyn Error>;
 pub(crate) type OpenResult = Result<Driver, AnyError>;
 
 /// Returns the error for a carrier that does not support the size or the role.
-pub(crate) fn unsuited_error(transport: Transport) -> AnyError {
+pub(crate) fn unsupported_transport_error(transport: Transport) -> AnyError {
     format!("{transport:?} cannot be opened here").into()
 }
 
 /// Returns a number that no other connection of this process has.
 pub fn next_connection_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
+    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
     // Relaxed: a number, and nothing else.
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The role of one side when a connection is opened.
@@ -53,7 +53,7 @@ pub struct Rendezvous<'a> {
     pub role: SideRole,
     /// The driver of the far side, if the near side has created it: carriers without names only
     /// connect threads.
-    pub far: Cell<Option<SendDriver>>,
+    pub far: Cell<Option<SendableDriver>>,
 }
 
 /// One direction of a connection: its name, and whether this side creates its carrier.
@@ -98,7 +98,7 @@ impl<'a> Rendezvous<'a> {
     }
 
     /// Returns the paths of the files for both directions, in the private directory.
-    pub(crate) fn paths(&self) -> [PathBuf; 2] {
+    pub(crate) fn file_paths(&self) -> [PathBuf; 2] {
         self.directions()
             .map(|direction| self.directory().join(direction.name))
     }

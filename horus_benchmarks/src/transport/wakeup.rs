@@ -21,8 +21,8 @@ use crate::measure::lines::SharedCacheLines;
 use crate::measure::payload::Payload;
 use crate::measure::tsc::{TickSource, Ticks};
 use crate::measure::wait::{OtherEndWatch, WaitError};
-use crate::measure::workload::refused_by_library;
-use crate::transport::carrier::Mechanism;
+use crate::measure::workload::refused_call_error;
+use crate::transport::carrier::WakeupMechanism;
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous};
@@ -30,20 +30,20 @@ use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous};
 /// Minimum time for which the far side must have been asleep.
 const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
 
-type Lines = Arc<SharedCacheLines>;
+type SharedLines = Arc<SharedCacheLines>;
 
 /// A function that sends a message and thereby wakes the far side.
-type WakeSender = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
+type WakeFn = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
 
-/// A function that blocks until a message arrives, at most for `STALL_LIMIT`. It returns the
+/// A function that blocks until a message arrives, at most for `WAIT_TIMEOUT`. It returns the
 /// message and the time at which the sleep ended.
-type Sleeper = Box<dyn FnMut(TickSource) -> Result<(Packet16, Ticks), AnyError>>;
+type SleepFn = Box<dyn FnMut(TickSource) -> Result<(Packet16, Ticks), AnyError>>;
 
 /// One side of a mechanism.
 enum WakeupEnd {
-    Waker(WakeSender),
+    Waker(WakeFn),
     /// The far side, and the id of its thread that sleeps.
-    Sleeper(Sleeper, u32),
+    Sleeper(SleepFn, u32),
 }
 
 impl WakeupEnd {
@@ -55,39 +55,41 @@ impl WakeupEnd {
     fn sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static) -> Self {
         let sleep = move |source: TickSource| {
             let message = sleep()?;
-            Ok((message, source.stop()))
+            Ok((message, source.read_at_end()))
         };
         Self::Sleeper(Box::new(sleep), std::process::id())
     }
 }
 
-pub(super) fn open(mechanism: Mechanism, rendezvous: &Rendezvous<'_>) -> OpenResult {
+pub(super) fn open(mechanism: WakeupMechanism, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let file = rendezvous
         .directory()
         .join(format!("wakeup-{}", rendezvous.number));
     let mut options = File::options();
     options.read(true).write(true);
     let lines = Arc::new(if rendezvous.is_near_end() {
-        SharedCacheLines::map_new(options.create_new(true).open(file)?)?
+        SharedCacheLines::map_new_file(options.create_new(true).open(file)?)?
     } else {
         SharedCacheLines::map(options.open(file)?)?
     });
     let end = match mechanism {
-        Mechanism::Futex => kernel::open_futex(rendezvous, &lines),
-        Mechanism::Pipe => kernel::open_pipe(rendezvous)?,
-        Mechanism::EventNode if !rendezvous.is_near_end() => event_node::start(rendezvous)?,
-        Mechanism::Topic | Mechanism::TopicFence | Mechanism::EventNode => {
+        WakeupMechanism::Futex => kernel::open_futex(rendezvous, &lines),
+        WakeupMechanism::Pipe => kernel::open_pipe(rendezvous)?,
+        WakeupMechanism::EventNode if !rendezvous.is_near_end() => {
+            event_node::start_event_node(rendezvous)?
+        }
+        WakeupMechanism::Topic | WakeupMechanism::TopicFence | WakeupMechanism::EventNode => {
             topics::open_topic(rendezvous, mechanism)?
         }
-        Mechanism::WaitSet => topics::open_wait_set(rendezvous)?,
+        WakeupMechanism::WaitSet => topics::open_wait_set(rendezvous)?,
         #[cfg(feature = "iceoryx2")]
-        Mechanism::Iceoryx2 => iceoryx::open_event(rendezvous, &lines)?,
+        WakeupMechanism::Iceoryx2 => iceoryx::open_event(rendezvous, &lines)?,
         #[cfg(not(feature = "iceoryx2"))]
-        Mechanism::Iceoryx2 => return Err("built without iceoryx2".into()),
+        WakeupMechanism::Iceoryx2 => return Err("built without iceoryx2".into()),
     };
     match end {
-        WakeupEnd::Waker(waker) => Ok(driver::late_driver(move || {
-            Ok(near_driver(waker, ThreadState::open(&lines)?, lines))
+        WakeupEnd::Waker(waker) => Ok(driver::lazily_opened_driver(move || {
+            Ok(near_driver(waker, ThreadStateFile::open(&lines)?, lines))
         })),
         WakeupEnd::Sleeper(sleeper, thread) => {
             // Relaxed: the near side looks after it was told that this one is open.
@@ -105,42 +107,42 @@ fn awaited_seq(lines: &SharedCacheLines) -> &AtomicU64 {
 }
 
 /// Returns a driver for the side that sends. It sends each message once the other side is asleep.
-fn near_driver(mut waker: WakeSender, state: ThreadState, lines: Lines) -> Driver {
+fn near_driver(mut waker: WakeFn, state: ThreadStateFile, lines: SharedLines) -> Driver {
     driver::message_driver(move |number, timer| {
         wait_until_asleep(awaited_seq(&lines), &state, &timer.watch, number)?;
         let mut message = Packet16::compose(number);
-        let begin = timer.source.start();
+        let begin = timer.source.read_at_start();
         message.set_stamp(begin.0);
-        waker(message).map_err(refused_by_library)?;
-        Ok(Some(timer.source.stop().since(begin)))
+        waker(message).map_err(refused_call_error)?;
+        Ok(Some(timer.source.read_at_end().since(begin)))
     })
 }
 
 /// Returns a driver for the side that sleeps.
-fn far_end_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
+fn far_end_driver(mut sleeper: SleepFn, lines: SharedLines) -> Driver {
     driver::message_driver(move |number, timer| {
         // Relaxed: a hint; the near side asks the kernel as well.
         awaited_seq(&lines).store(number, atomic::Ordering::Relaxed);
-        let (message, end) = sleeper(timer.source).map_err(refused_by_library)?;
+        let (message, end) = sleeper(timer.source).map_err(refused_call_error)?;
         message.verify(number)?;
         let ticks = end.checked_since(Ticks(message.stamp()));
         Ok(Some(ticks.ok_or_else(|| {
-            refused_by_library("it arrived before it was sent")
+            refused_call_error("it arrived before it was sent")
         })?))
     })
 }
 
-/// Waits until the far side has been asleep for some time in its wait for message `number`.
+/// Waits until the far side has been asleep for some time in its wait for message `seq`.
 fn wait_until_asleep(
-    blocked: &AtomicU64,
-    state: &ThreadState,
+    awaited_seq: &AtomicU64,
+    state: &ThreadStateFile,
     watch: &OtherEndWatch,
-    number: u64,
+    seq: u64,
 ) -> Result<(), WaitError> {
     watch.spin_until(|| {
         std::hint::spin_loop();
         // Relaxed: the state below decides, and the message orders itself.
-        (blocked.load(atomic::Ordering::Relaxed) == number && state.is_asleep()).then_some(())
+        (awaited_seq.load(atomic::Ordering::Relaxed) == seq && state.is_asleep()).then_some(())
     })?;
     let begin = Instant::now();
     while begin.elapsed() < ASLEEP_BEFORE_WAKE {
@@ -149,11 +151,11 @@ fn wait_until_asleep(
     Ok(())
 }
 
-struct ThreadState {
+struct ThreadStateFile {
     stat: File,
 }
 
-impl ThreadState {
+impl ThreadStateFile {
     /// Opens the file in which the kernel shows the state of the far side's thread.
     fn open(lines: &SharedCacheLines) -> io::Result<Self> {
         // Relaxed: the far side was open before this round began.

@@ -81,9 +81,14 @@ fn every_workload_is_verified_on_one_thread_and_on_several() {
         for row in timed {
             assert_row_is_sound(row);
             let sent = ROUNDS * SAMPLES * messages;
-            assert_eq!((row.sent(), row.lost()), (sent, 0), "{}", row.id);
-            assert!(row.figures.peak_mib.unwrap() > 0.0, "{}", row.id);
-            assert!(!report.basis(&row.id).is_empty(), "{}", row.id);
+            assert_eq!(
+                (row.sent_messages(), row.lost_messages()),
+                (sent, 0),
+                "{}",
+                row.id
+            );
+            assert!(row.additional.peak_mib.unwrap() > 0.0, "{}", row.id);
+            assert!(!report.measurement_method(&row.id).is_empty(), "{}", row.id);
         }
         if !cfg!(feature = "actor_peers") {
             let warnings = report.machine.warnings.join("; ");
@@ -95,17 +100,17 @@ fn every_workload_is_verified_on_one_thread_and_on_several() {
         if ours.contains(&"ask/st/ours") {
             assert!(
                 report
-                    .basis("ask/st/ours")
+                    .measurement_method("ask/st/ours")
                     .starts_with("a question by `wait`")
             );
             assert!(
                 report
-                    .basis("ask_task/st/ours")
+                    .measurement_method("ask_task/st/ours")
                     .starts_with("a question of a task")
             );
             assert!(
                 report
-                    .basis("ask/mt/ours")
+                    .measurement_method("ask/mt/ours")
                     .starts_with("a question of a task")
             );
         }
@@ -145,7 +150,8 @@ fn the_best_peer_is_named_only_if_all_took_part() {
             for id in ["vs_best_peer/ask/st", "vs_best_peer/ask_task/st"] {
                 assert_eq!(report.row(id).is_some(), are_all, "{runtimes}: {id}");
             }
-            let is_other_work = |id: &str| report.basis(id).contains("not the same work");
+            let is_other_work =
+                |id: &str| report.measurement_method(id).contains("not the same work");
             assert_eq!(is_other_work("vs_best_peer/ask/st"), are_all);
             assert!(!is_other_work("vs_best_peer/ask_task/st"));
         }

@@ -67,7 +67,8 @@ pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Out
     );
     let text = std::fs::read_to_string(json).unwrap();
     let histograms =
-        horus_benchmarks::report::histograms::read_log(&json.with_extension("hlog")).unwrap();
+        horus_benchmarks::report::histograms::read_histogram_log(&json.with_extension("hlog"))
+            .unwrap();
     assert!(
         histograms
             .iter()
@@ -78,8 +79,12 @@ pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Out
 
 pub(crate) fn assert_row_is_sound(row: &Row) {
     let id = &row.id;
-    assert!(row.received() > 0, "{id}");
-    assert_eq!(row.sent(), row.received() + row.lost(), "{id}");
+    assert!(row.received_messages() > 0, "{id}");
+    assert_eq!(
+        row.sent_messages(),
+        row.received_messages() + row.lost_messages(),
+        "{id}"
+    );
     let ns = row.ns.unwrap_or_else(|| panic!("{id} has no percentiles"));
     let low = [ns.p1, ns.p5, ns.p25].map(|percentile| percentile.expect("new records have it"));
     let high = [ns.p90, ns.p95, ns.p99, ns.p99_9, ns.p99_99, ns.max];
@@ -90,7 +95,7 @@ pub(crate) fn assert_row_is_sound(row: &Row) {
         .filtered_ns
         .unwrap_or_else(|| panic!("{id} has no filtered view"));
     assert!(
-        filtered.ns.max <= ns.max && filtered.removed < row.sent(),
+        filtered.ns.max <= ns.max && filtered.removed < row.sent_messages(),
         "{id}"
     );
     let spread = row
@@ -122,16 +127,23 @@ fn assert_path_row_is_sound(row: &Row, settings: &Value) {
     let id = &row.id;
     let is_stream = id.starts_with("throughput/");
     if is_stream {
-        assert_eq!(row.sent(), row.received() + row.lost(), "{id}");
-        assert!(row.received() > 0 && row.msgs_per_s.unwrap() > 0.0, "{id}");
+        assert_eq!(
+            row.sent_messages(),
+            row.received_messages() + row.lost_messages(),
+            "{id}"
+        );
+        assert!(
+            row.received_messages() > 0 && row.msgs_per_s.unwrap() > 0.0,
+            "{id}"
+        );
         assert!(row.ns.is_none() && row.send_ns.is_none(), "{id}");
     } else {
         assert_row_is_sound(row);
-        assert_eq!(row.lost(), 0, "{id}");
+        assert_eq!(row.lost_messages(), 0, "{id}");
         assert!(row.msgs_per_s.is_none(), "{id}");
     }
     if LOSSLESS.iter().any(|ring| id.contains(ring)) {
-        assert_eq!(row.lost(), 0, "{id}");
+        assert_eq!(row.lost_messages(), 0, "{id}");
     }
     let between_two = id.contains("/cross_");
     assert_eq!(
@@ -182,7 +194,7 @@ pub(crate) fn run_paths(binary: &str, arguments: &[&str]) -> (Report, String) {
         assert_path_row_is_sound(row, &settings);
         assert!(table.contains(&row.id), "no {} in\n{table}", row.id);
         assert!(
-            !report.basis(&row.id).is_empty(),
+            !report.measurement_method(&row.id).is_empty(),
             "{} does not say how",
             row.id
         );

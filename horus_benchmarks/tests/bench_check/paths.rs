@@ -44,7 +44,7 @@ fn processes_exchange_messages_of_every_size() {
     );
     // Where a word has no room for a stamp, nobody invents one.
     let small = report.row("one_way/cross_process/spsc_shm/8B").unwrap();
-    assert_eq!(small.figures.tsc_ns, None);
+    assert_eq!(small.additional.tsc_ns, None);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn messages_of_robots_have_headroom_and_their_loops_a_verdict() {
             _ => 500.0,
         };
         let headroom = row
-            .figures
+            .additional
             .headroom
             .unwrap_or_else(|| panic!("{} has none", row.id));
         assert!(
@@ -122,7 +122,7 @@ fn two_processes_that_publish_and_subscribe_account_for_every_message() {
         .filter(|row| row.id.starts_with("throughput/"))
     {
         assert!(
-            row.sent().is_multiple_of(2),
+            row.sent_messages().is_multiple_of(2),
             "{}: what one gets, the other gets too",
             row.id
         );
@@ -175,17 +175,21 @@ fn iceoryx2_is_compared_on_every_path() {
     ] {
         let row = report.row(id).unwrap_or_else(|| panic!("no {id}"));
         assert!(
-            row.sent() == row.received() + row.lost() && row.received() > 0,
+            row.sent_messages() == row.received_messages() + row.lost_messages()
+                && row.received_messages() > 0,
             "{id}"
         );
-        let figures = row.figures;
+        let figures = row.additional;
         assert!(
             figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0,
             "{id}"
         );
         assert!(figures.ratio.unwrap() > 0.0, "{id}");
         assert_eq!(figures.ratio_ci, None, "{id}: of two rounds");
-        assert!(!report.basis(id).is_empty(), "{id} does not say how");
+        assert!(
+            !report.measurement_method(id).is_empty(),
+            "{id} does not say how"
+        );
     }
     assert!(run(ICEORYX2, &["--help"]).status.success());
 }

@@ -39,15 +39,22 @@ fn least(binary: &str, arguments: &[&str]) -> (Report, String) {
 /// Checks a row of a comparison.
 fn assert_sound(report: &Report, row: &Row, is_lossless: bool) {
     let id = &row.id;
-    assert_eq!(row.sent(), row.received() + row.lost(), "{id}");
-    assert!(
-        row.received() > 0 && (row.lost() == 0 || !is_lossless),
-        "{id}: {} lost",
-        row.lost()
+    assert_eq!(
+        row.sent_messages(),
+        row.received_messages() + row.lost_messages(),
+        "{id}"
     );
-    assert!(!report.basis(id).is_empty(), "{id} does not say how");
+    assert!(
+        row.received_messages() > 0 && (row.lost_messages() == 0 || !is_lossless),
+        "{id}: {} lost",
+        row.lost_messages()
+    );
+    assert!(
+        !report.measurement_method(id).is_empty(),
+        "{id} does not say how"
+    );
     if id.starts_with("vs_") {
-        let figures = &row.figures;
+        let figures = &row.additional;
         assert!(figures.ratio.unwrap() > 0.0, "{id}");
         assert_eq!(figures.ratio_ci, None, "{id}: of few rounds");
         assert!(
@@ -72,8 +79,10 @@ fn assert_is_beside_the_floor(report: &Report, group: &CandidateGroup) {
             let floors = report.settings["floor_ns"][&id].as_array().unwrap();
             assert!(floors.iter().all(|ns| ns.as_f64().unwrap() > 0.0), "{id}");
             assert!(report.settings["rounds_repeated"][&id].is_u64(), "{id}");
-            let has_pauses = report.basis(&id).contains("pauses between empty polls");
-            assert_eq!(has_pauses, !one.is_ours(), "{id}");
+            let has_pauses = report
+                .measurement_method(&id)
+                .contains("pauses between empty polls");
+            assert_eq!(has_pauses, !one.is_of_horus(), "{id}");
             if measure == LatencyOrThroughput::Throughput {
                 let states = report.settings["rate_by_state"][&id].as_array().unwrap();
                 assert!(!states.is_empty(), "{id}");
@@ -96,7 +105,7 @@ fn assert_has_all(ids: &BTreeSet<&str>, group: &CandidateGroup) {
     ] {
         let rows = group.candidates.iter().map(|&one| group.id(measure, one));
         let pairs = group.pairs().into_iter().map(|(one, other)| {
-            group.versus_id(measure, group.candidates[one], group.candidates[other])
+            group.comparison_row_id(measure, group.candidates[one], group.candidates[other])
         });
         for id in rows.chain(pairs) {
             assert!(ids.contains(&*id), "no {id}");
@@ -112,15 +121,15 @@ fn channels_are_compared_in_every_shape_and_size() {
         assert_sound(&report, row, true);
     }
     for size in [8, 16, 64, 256, 1024].map(MessageSize::Bytes) {
-        let makers = ChannelProvider::ONE_THREAD
+        let makers = ChannelProvider::ONE_THREAD_PROVIDERS
             .map(|maker| Carrier::Channel(maker, ChannelShape::OneToOne));
         for transport in Transport::combinations(&makers, &[size]) {
             assert!(ids.contains(&*format!("one_way/same_thread/{}", transport.id())));
         }
-        for shape in ChannelShape::COMPARED {
+        for shape in ChannelShape::COMPARED_SHAPES {
             let place = shape.id();
             let group = CandidateGroup {
-                candidates: shape.carriers(),
+                candidates: shape.compared_carriers(),
                 place,
                 size,
                 versus: None,
@@ -146,7 +155,7 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
         assert_sound(&report, row, !may_lose);
     }
     for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes) {
-        let mut candidates = Carrier::BETWEEN_PROCESSES.to_vec();
+        let mut candidates = Carrier::CARRIERS_BETWEEN_PROCESSES.to_vec();
         candidates.retain(|carrier| match carrier.unsupported_reason(size.bytes()) {
             None => true,
             Some(reason) => {
@@ -174,8 +183,17 @@ fn large_messages_are_copied_and_lent_beside_a_copy() {
     let ids = ids(&report);
     for row in &report.rows {
         assert_row_is_sound(row);
-        assert_eq!((row.sent(), row.lost()), (4, 0), "{}", row.id);
-        assert!(report.basis(&row.id).contains("GB/s"), "{}", row.id);
+        assert_eq!(
+            (row.sent_messages(), row.lost_messages()),
+            (4, 0),
+            "{}",
+            row.id
+        );
+        assert!(
+            report.measurement_method(&row.id).contains("GB/s"),
+            "{}",
+            row.id
+        );
     }
     for size in ["4KB", "64KB", "1024KB", "8192KB"] {
         assert!(ids.contains(&*format!("memcpy/{size}")), "{ids:?}");
@@ -207,20 +225,20 @@ fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
             let id = format!("cost/{subject}/{count}");
             let row = report.row(&id).unwrap_or_else(|| panic!("no {id}"));
             assert_row_is_sound(row);
-            assert!(row.sent() > 0 && row.lost() == 0, "{id}");
+            assert!(row.sent_messages() > 0 && row.lost_messages() == 0, "{id}");
         }
     }
     let costs = subjects.iter().map(|(_, counts)| counts.len());
-    let rows = 2 * EndpointCounts::all().count() + costs.sum::<usize>();
+    let rows = 2 * EndpointCounts::all_measured().count() + costs.sum::<usize>();
     assert_eq!(report.rows.len(), rows);
     for members in ["threads", "processes"] {
-        for crowd in EndpointCounts::all() {
+        for crowd in EndpointCounts::all_measured() {
             let id = format!("scalability/{members}/{}", crowd.id());
             let row = report.row(&id).unwrap_or_else(|| panic!("no {id}"));
             assert_sound(&report, row, false);
-            assert_eq!(row.oversubscribed, crowd.members() > cpus, "{id}");
-            assert!(row.figures.scaling_percent.unwrap() > 0.0, "{id}");
-            assert!(row.figures.msgs_per_s_per_member.unwrap() > 0.0, "{id}");
+            assert_eq!(row.oversubscribed, crowd.total() > cpus, "{id}");
+            assert!(row.additional.scaling_percent.unwrap() > 0.0, "{id}");
+            assert!(row.additional.msgs_per_s_per_member.unwrap() > 0.0, "{id}");
         }
     }
     assert!(

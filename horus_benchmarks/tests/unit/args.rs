@@ -63,21 +63,21 @@ fn the_filter_is_a_part_of_the_id() {
 #[test]
 fn the_command_line_overrides_the_default_effort() {
     let defaults = QuickOrFull((20, 200), (60, 500));
-    let full = Effort::new(&Args::default(), defaults);
+    let full = MeasurementEffort::new(&Args::default(), defaults);
     assert_eq!((full.rounds, full.warm_up, full.samples), (60, 50, 500));
     let quick = Args {
         quick: true,
         ..Args::default()
     };
-    assert_eq!(Effort::new(&quick, defaults).rounds, 20);
+    assert_eq!(MeasurementEffort::new(&quick, defaults).rounds, 20);
     let asked = Args {
         rounds: Some(3),
         samples: Some(15),
         ..quick
     };
     assert_eq!(
-        Effort::new(&asked, defaults),
-        Effort {
+        MeasurementEffort::new(&asked, defaults),
+        MeasurementEffort {
             rounds: 3,
             warm_up: 2,
             samples: 15

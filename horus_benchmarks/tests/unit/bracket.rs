@@ -1,16 +1,20 @@
 //! A round counts if the floor was the same before and after it.
 
 use horus_benchmarks::measure::bracket::*;
-use horus_benchmarks::measure::state::split_by_state;
+use horus_benchmarks::measure::state::find_machine_states;
 
 /// Brackets of subjects that are numbered, with these floors in nanoseconds (the last one stays).
-fn bracketed(rounds: u32, floors: &[u64]) -> BracketedRounds<u32> {
+fn bracketed(rounds: u32, floors: &[u64]) -> RoundsBetweenFloors<u32> {
     let mut all = bracketed_cycles(rounds, 1, floors);
     all.pop().unwrap()
 }
 
 /// The same of several candidates, in turn.
-fn bracketed_cycles(rounds: u32, candidates: usize, floors: &[u64]) -> Vec<BracketedRounds<u32>> {
+fn bracketed_cycles(
+    rounds: u32,
+    candidates: usize,
+    floors: &[u64],
+) -> Vec<RoundsBetweenFloors<u32>> {
     let mut floors = floors.iter().map(|&ns| ns as f64);
     let mut last = 0.0;
     let floor = || {
@@ -18,16 +22,16 @@ fn bracketed_cycles(rounds: u32, candidates: usize, floors: &[u64]) -> Vec<Brack
         Ok::<_, ()>(last)
     };
     let mut number = 0;
-    let subject = |_| {
+    let measure_candidate = |_| {
         number += 1;
         Ok(number)
     };
-    run_between_floors(rounds, candidates, floor, subject).unwrap()
+    run_rounds_between_floors(rounds, candidates, floor, measure_candidate).unwrap()
 }
 
-fn counting(measured: &BracketedRounds<u32>) -> Vec<u32> {
-    let rounds = measured.rounds_that_count();
-    rounds.map(|bracket| bracket.subject).collect()
+fn counting(measured: &RoundsBetweenFloors<u32>) -> Vec<u32> {
+    let rounds = measured.rounds_in_result();
+    rounds.map(|bracket| bracket.result).collect()
 }
 
 #[test]
@@ -40,9 +44,9 @@ fn a_round_in_which_the_floor_changed_is_repeated() {
         (measured.repeated, measured.unsteady, measured.all.len()),
         (1, 0, 7)
     );
-    let [least, median, largest] = measured.floor_range_ns().unwrap();
+    let [least, median, largest] = measured.floor_min_median_max_ns().unwrap();
     assert!(least < median && median <= largest);
-    let (ratio, states) = measured.floor_ratio(|_| 5_000.0);
+    let (ratio, states) = measured.ratio_to_floor_by_state(|_| 5_000.0);
     assert!(ratio.unwrap().interval.unwrap()[0] > 0.0);
     assert_eq!(
         states.iter().map(|state| state.rounds).collect::<Vec<_>>(),
@@ -91,7 +95,10 @@ fn a_cycle_of_many_candidates_within_one_state_counts() {
 fn the_range_of_the_floor_is_that_of_all_rounds() {
     let measured = bracketed(1, &[50, 180, 180]);
     assert_eq!(counting(&measured), [2]);
-    assert_eq!(measured.floor_range_ns(), Some([115.0, 147.5, 180.0]));
+    assert_eq!(
+        measured.floor_min_median_max_ns(),
+        Some([115.0, 147.5, 180.0])
+    );
 }
 
 #[test]
@@ -102,15 +109,15 @@ fn on_a_restless_machine_the_least_unsteady_rounds_count() {
         (measured.repeated, measured.unsteady, measured.all.len()),
         (2, 1, 3)
     );
-    assert_eq!(measured.floor_ratio(|_| 5_000.0).1.len(), 1);
-    assert!(bracketed(0, &[10]).floor_range_ns().is_none());
+    assert_eq!(measured.ratio_to_floor_by_state(|_| 5_000.0).1.len(), 1);
+    assert!(bracketed(0, &[10]).floor_min_median_max_ns().is_none());
 }
 
 #[test]
 fn one_slow_floor_is_no_state_of_the_machine() {
     let split = |floors: &[f64]| {
         let pairs: Vec<_> = floors.iter().map(|&floor| (floor, 100.0)).collect();
-        let states = split_by_state(floors, &pairs);
+        let states = find_machine_states(floors, &pairs);
         states.iter().map(|state| state.rounds).collect::<Vec<_>>()
     };
     let near = [55.0; 39];
@@ -130,8 +137,8 @@ fn one_slow_floor_is_no_state_of_the_machine() {
 #[test]
 fn a_state_of_few_rounds_has_no_interval() {
     let floors = [[55.0; 10], [182.0; 10]].concat();
-    let states = split_by_state(&floors[..15], &[(1.0, 2.0); 15]);
+    let states = find_machine_states(&floors[..15], &[(1.0, 2.0); 15]);
     assert_eq!((states[0].rounds, states[1].rounds), (10, 5));
-    assert_eq!(states[0].interval(), Some([2.0, 2.0]));
-    assert_eq!(states[1].interval(), None);
+    assert_eq!(states[0].ratio_interval(), Some([2.0, 2.0]));
+    assert_eq!(states[1].ratio_interval(), None);
 }

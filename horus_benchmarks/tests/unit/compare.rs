@@ -1,7 +1,7 @@
 //! A change counts if it is larger than noise.
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
-use horus_benchmarks::report::figures::Figures;
+use horus_benchmarks::report::additional_values::AdditionalValues;
 use horus_benchmarks::report::goals::{FLOOR_RATIO_BY_STATE_KEY, VERDICTS_KEY};
 use horus_benchmarks::report::research::compare::*;
 use horus_benchmarks::report::research::record::{ProgramRecord, RunRecord};
@@ -229,18 +229,18 @@ fn what_a_goal_limits_is_compared_too() {
     assert_eq!(worse.rows[1].change, RowChange::Same, "the median");
     assert!(!compare("lateness/1kHz", 16_000).is_worse());
     assert!(!compare("another", 5_000_000).is_worse(), "it has no goal");
-    let figures = |id: &str, figures| Row {
+    let with_values = |id: &str, additional| Row {
         id: id.to_owned(),
-        figures,
+        additional,
         ..Row::default()
     };
     let drift = |ticks| {
         let drift_ticks = Some(ticks);
-        figures(
+        with_values(
             "lateness/1kHz",
-            Figures {
+            AdditionalValues {
                 drift_ticks,
-                ..Figures::default()
+                ..AdditionalValues::default()
             },
         )
     };
@@ -248,22 +248,22 @@ fn what_a_goal_limits_is_compared_too() {
     assert_eq!(change(drift(0.0), drift(-7.0)), RowChange::Regression);
     let memory = |bytes| {
         let bytes_each = Some(bytes);
-        figures(
+        with_values(
             "create/st/ours",
-            Figures {
+            AdditionalValues {
                 bytes_each,
-                ..Figures::default()
+                ..AdditionalValues::default()
             },
         )
     };
     assert_eq!(change(memory(145.0), memory(190.0)), RowChange::Regression);
     let peak = |mib| {
         let peak_mib = Some(mib);
-        figures(
+        with_values(
             "blitz/mt/ours",
-            Figures {
+            AdditionalValues {
                 peak_mib,
-                ..Figures::default()
+                ..AdditionalValues::default()
             },
         )
     };
@@ -309,7 +309,7 @@ fn between_machines_only_ratios_are_compared() {
     let old = timed("a", 10..20);
     let new = timed("a", 100..200);
     let compared = RunComparison::new(&run("a", vec![old]), &run("b", vec![new]));
-    assert!(!compared.is_worse() && compared.rows[0].figures.is_none());
+    assert!(!compared.is_worse() && compared.rows[0].values_text.is_none());
     assert_eq!(compared.rows[0].change, RowChange::NotCompared);
     let text = compared.render();
     assert!(text.contains("1 not compared, 0 within noise"), "{text}");

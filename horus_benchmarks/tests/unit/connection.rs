@@ -3,7 +3,7 @@
 use horus_benchmarks::measure::pin;
 use horus_benchmarks::measure::pin::CpuPair;
 use horus_benchmarks::measure::tsc::TickSource;
-use horus_benchmarks::measure::workload::Timing;
+use horus_benchmarks::measure::workload::TimedPart;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::transport::carrier::{Carrier, Transport};
@@ -30,15 +30,17 @@ fn with_connection(body: impl FnOnce(&mut Connection) + Send + 'static) {
 
 fn carries_rounds_and_streams(connection: &mut Connection, transport: Transport) {
     connection.open(transport).unwrap();
-    let (round, echo) = connection.round(Timing::RoundTrip, 2, 20).unwrap();
+    let (round, echo) = connection
+        .run_ping_pong_round(TimedPart::RoundTrip, 2, 20)
+        .unwrap();
     assert_eq!(
         (round.sent, round.received, echo.received),
         (20, 20, 20),
         "{transport:?}"
     );
-    let (_, streamed) = connection.stream(400).unwrap();
+    let (_, streamed) = connection.run_stream(400).unwrap();
     let copies = if transport.carrier.is_duplex() { 2 } else { 1 };
-    assert_eq!(streamed.sent(), 400 * copies, "{transport:?}");
+    assert_eq!(streamed.sent_messages(), 400 * copies, "{transport:?}");
     assert!(
         streamed.lost == 0 || !transport.carrier.is_lossless(),
         "{transport:?}"
@@ -66,13 +68,16 @@ fn our_carriers_take_every_timing() {
         Carrier::PodShm,
     ];
     with_connection(move |connection| {
-        let error = connection.stream(1).unwrap_err();
+        let error = connection.run_stream(1).unwrap_err();
         assert_eq!(error.to_string(), "no transport is open");
-        for (carrier, size) in all.into_iter().zip(MessageSize::ALL.into_iter().cycle()) {
+        for (carrier, size) in all
+            .into_iter()
+            .zip(MessageSize::USUAL_SIZES.into_iter().cycle())
+        {
             let transport = Transport { carrier, size };
             connection.open(transport).unwrap();
-            for timing in [Timing::OneWay, Timing::SendCall] {
-                let (round, echo) = connection.round(timing, 5, 40).unwrap();
+            for timing in [TimedPart::OneWay, TimedPart::SendCall] {
+                let (round, echo) = connection.run_ping_pong_round(timing, 5, 40).unwrap();
                 assert_eq!((round.sent, round.received, echo.received), (40, 40, 40));
             }
             // Two consumers of an open lane lose different messages: nobody streams to them.
@@ -91,9 +96,9 @@ fn every_channel_carries_rounds_and_streams_in_every_shape() {
             .map(MessageSize::Bytes)
             .into_iter()
             .cycle();
-        for shape in ChannelShape::COMPARED {
+        for shape in ChannelShape::COMPARED_SHAPES {
             let size = sizes.next().unwrap();
-            for carrier in shape.carriers() {
+            for carrier in shape.compared_carriers() {
                 carries_rounds_and_streams(connection, Transport { carrier, size });
             }
         }
@@ -105,7 +110,7 @@ fn every_carrier_between_processes_carries_every_size_that_it_can() {
     with_connection(|connection| {
         for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes) {
             let able = |carrier: &Carrier| carrier.unsupported_reason(size.bytes()).is_none();
-            for carrier in Carrier::BETWEEN_PROCESSES.into_iter().filter(able) {
+            for carrier in Carrier::CARRIERS_BETWEEN_PROCESSES.into_iter().filter(able) {
                 carries_rounds_and_streams(connection, Transport { carrier, size });
             }
         }

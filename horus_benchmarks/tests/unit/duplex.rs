@@ -29,16 +29,16 @@ fn a_side_gets_the_others_messages_and_verifies_its_own() {
         assert!(!near.recv(&mut message), "that was its own");
         assert!(far.recv(&mut message) && far.send(&message));
         assert_eq!(
-            (message.verify(seq), far.verify_copies(seq)),
+            (message.verify(seq), far.verify_extra_copies(seq)),
             (Ok(()), Ok(()))
         );
         assert!((0..2).any(|_| near.recv(&mut message)));
         assert_eq!(
-            (message.verify(seq), near.verify_copies(seq)),
+            (message.verify(seq), near.verify_extra_copies(seq)),
             (Ok(()), Ok(()))
         );
     }
-    assert!(near.verify_copies(10).is_err(), "nothing was sent");
+    assert!(near.verify_extra_copies(10).is_err(), "nothing was sent");
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn both_sides_receive_what_both_sides_send() {
     let watch = || OtherEndWatch::new(true, || false);
     let source = TickSource::detect();
     let [mut near, mut far] = sides();
-    let far = thread::spawn(move || exchange(&mut far, &plan, source, &watch()));
-    let near = exchange(&mut near, &plan, source, &watch()).unwrap();
+    let far = thread::spawn(move || exchange_streams(&mut far, &plan, source, &watch()));
+    let near = exchange_streams(&mut near, &plan, source, &watch()).unwrap();
     let far = far.join().unwrap().unwrap();
-    assert_eq!((near.sent(), far.sent()), (2000, 2000));
+    assert_eq!((near.sent_messages(), far.sent_messages()), (2000, 2000));
 }

@@ -12,7 +12,7 @@ fn any_cpu() -> usize {
 #[test]
 fn a_thread_answers_jobs_in_order_and_reports_failures() {
     let mut total = 0;
-    let service = move |job: i64, _: &OtherEndWatch| {
+    let job_runner = move |job: i64, _: &OtherEndWatch| {
         total += job;
         if job < 0 {
             Err(format!("{job} is negative"))
@@ -20,7 +20,7 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
             Ok(total)
         }
     };
-    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || service).unwrap();
+    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || job_runner).unwrap();
     assert_eq!(peer.run_job(2).unwrap(), 2);
     assert_eq!(peer.run_job(3).unwrap(), 5);
     let error = peer.run_job(-1).unwrap_err();
@@ -29,20 +29,20 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
 
 #[test]
 fn a_waiting_thread_ends_when_its_peer_is_dropped() {
-    let service = |(): (), watch: &OtherEndWatch| -> Result<(), String> {
+    let job_runner = |(): (), watch: &OtherEndWatch| -> Result<(), String> {
         watch
             .spin_until(|| None::<()>)
             .map_err(|error| error.to_string())
     };
-    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || service).unwrap();
+    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || job_runner).unwrap();
     peer.start_job(()).unwrap();
     drop(peer);
 }
 
 #[test]
 fn a_near_wait_ends_when_the_far_thread_panics() {
-    let service = |(): (), _: &OtherEndWatch| -> Result<(), String> { panic!("on purpose") };
-    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || service).unwrap();
+    let job_runner = |(): (), _: &OtherEndWatch| -> Result<(), String> { panic!("on purpose") };
+    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || job_runner).unwrap();
     peer.start_job(()).unwrap();
     assert_eq!(
         peer.watch().spin_until(|| None::<()>),
@@ -53,7 +53,8 @@ fn a_near_wait_ends_when_the_far_thread_panics() {
 
 #[test]
 fn an_impossible_cpu_is_the_answer_to_the_first_job() {
-    let service = |(): (), _: &OtherEndWatch| Ok::<(), String>(());
-    let mut peer = FarEndHandle::<(), ()>::start_thread(1 << 20, false, move || service).unwrap();
+    let job_runner = |(): (), _: &OtherEndWatch| Ok::<(), String>(());
+    let mut peer =
+        FarEndHandle::<(), ()>::start_thread(1 << 20, false, move || job_runner).unwrap();
     assert!(peer.run_job(()).is_err());
 }

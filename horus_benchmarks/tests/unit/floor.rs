@@ -5,7 +5,7 @@ use std::time::Duration;
 use horus_benchmarks::measure::pin;
 use horus_benchmarks::measure::pin::CpuPair;
 use horus_benchmarks::measure::tsc::TscClock;
-use horus_benchmarks::run::args::Effort;
+use horus_benchmarks::run::args::MeasurementEffort;
 use horus_benchmarks::run::floor::*;
 
 #[test]
@@ -19,7 +19,7 @@ fn rounds_of_either_floor_may_follow_each_other() {
     // A thread of its own, so that the test runner's threads keep their freedom.
     std::thread::spawn(move || {
         pin::pin_current_thread(cpu).unwrap();
-        let effort = Effort {
+        let effort = MeasurementEffort {
             rounds: 3,
             warm_up: 1,
             samples: 100,
@@ -34,18 +34,18 @@ fn rounds_of_either_floor_may_follow_each_other() {
                 .all(|&ns| ns > 0.0)
         );
         for lines in [
-            FloorLines::Two,
-            FloorLines::One,
-            FloorLines::One,
-            FloorLines::Two,
+            FloorLineCount::Two,
+            FloorLineCount::One,
+            FloorLineCount::One,
+            FloorLineCount::Two,
         ] {
-            let round = floor.round(lines, 3, 50).unwrap();
+            let round = floor.measure_round(lines, 3, 50).unwrap();
             assert_eq!(
                 (round.sent, round.received, round.ticks.count()),
                 (13, 13, 13)
             );
         }
-        let offset = floor.check_offset(&clock).unwrap();
+        let offset = floor.check_counter_offset(&clock).unwrap();
         assert_eq!(offset.backwards, 0, "one CPU has one counter");
     })
     .join()

@@ -1,10 +1,10 @@
 //! A goal is met or missed by its limit, and a verdict says if its interval reaches to both sides.
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
-use horus_benchmarks::report::figures::Figures;
+use horus_benchmarks::report::additional_values::AdditionalValues;
 use horus_benchmarks::report::goals::{
-    BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_KEY, RATE_BY_STATE_KEY, STALLS_ROW, STREAMS_KEY,
-    Verdict, verdicts,
+    BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_KEY, RATE_BY_STATE_KEY, STALLS_ROW_ID, STREAMS_KEY,
+    Verdict, judge_goals,
 };
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, LatencyOrThroughput};
@@ -16,7 +16,7 @@ fn verdict(id: &str, row: Row) -> Option<Verdict> {
         id: id.to_owned(),
         ..row
     }];
-    verdicts(&rows, &Map::new())
+    judge_goals(&rows, &Map::new())
         .into_iter()
         .find(|one| one.id == id)
 }
@@ -27,9 +27,9 @@ fn word(id: &str, row: Row) -> String {
         .verdict
 }
 
-fn of(figures: Figures) -> Row {
+fn of(additional: AdditionalValues) -> Row {
     Row {
-        figures,
+        additional,
         ..Row::default()
     }
 }
@@ -74,7 +74,7 @@ fn a_ratio_to_another_row_is_judged_by_its_interval() {
             id: id.to_owned(),
             ..Row::default()
         }];
-        verdicts(&rows, &settings)[0].verdict.clone()
+        judge_goals(&rows, &settings)[0].verdict.clone()
     };
     assert_eq!(word([1.1, 1.0, 1.2]), "met");
     assert_eq!(word([1.4, 1.3, 1.5]), "missed");
@@ -85,13 +85,13 @@ fn a_ratio_to_another_row_is_judged_by_its_interval() {
 #[test]
 fn a_goal_missed_on_a_restless_machine_is_missed() {
     let word = |stalled, ns| {
-        let stalls = of(Figures {
+        let stalls = of(AdditionalValues {
             stalled_percent: Some(stalled),
-            ..Figures::default()
+            ..AdditionalValues::default()
         });
         let rows = [
             Row {
-                id: STALLS_ROW.to_owned(),
+                id: STALLS_ROW_ID.to_owned(),
                 ..stalls
             },
             Row {
@@ -99,7 +99,7 @@ fn a_goal_missed_on_a_restless_machine_is_missed() {
                 ..timed(ns)
             },
         ];
-        verdicts(&rows, &Map::new())[0].verdict.clone()
+        judge_goals(&rows, &Map::new())[0].verdict.clone()
     };
     assert_eq!(
         word(4.2, 3_937_300),
@@ -112,17 +112,17 @@ fn a_goal_missed_on_a_restless_machine_is_missed() {
 #[test]
 fn figures_of_schedulers_are_judged_by_their_limits() {
     let node = |ns| {
-        of(Figures {
+        of(AdditionalValues {
             ns_per_node: Some(ns),
-            ..Figures::default()
+            ..AdditionalValues::default()
         })
     };
     assert_eq!(word("tick/rust/50_nodes", node(40.0)), "met");
     assert_eq!(word("tick/rust/50_nodes", node(41.0)), "missed");
     let cpu = |percent| {
-        of(Figures {
+        of(AdditionalValues {
             cpu_percent: Some(percent),
-            ..Figures::default()
+            ..AdditionalValues::default()
         })
     };
     assert_eq!(
@@ -130,9 +130,9 @@ fn figures_of_schedulers_are_judged_by_their_limits() {
         ["met", "missed"]
     );
     let drift = |ticks| {
-        of(Figures {
+        of(AdditionalValues {
             drift_ticks: Some(ticks),
-            ..Figures::default()
+            ..AdditionalValues::default()
         })
     };
     let words = [-1.5, -1.0, 1.5].map(|ticks| word("lateness/1kHz", drift(ticks)));
@@ -141,32 +141,32 @@ fn figures_of_schedulers_are_judged_by_their_limits() {
 
 #[test]
 fn figures_of_actors_are_judged_by_their_limits() {
-    let row = |id: &str, figures| Row {
+    let row = |id: &str, additional| Row {
         id: id.to_owned(),
-        figures,
+        additional,
         ..timed(110_000_000)
     };
     let peak_mib = Some(80.4);
     let rows = [
         row(
             "blitz/st/ours",
-            Figures {
+            AdditionalValues {
                 peak_mib,
-                ..Figures::default()
+                ..AdditionalValues::default()
             },
         ),
         row(
             "create/st/ours",
-            Figures {
+            AdditionalValues {
                 bytes_each: Some(150.0),
-                ..Figures::default()
+                ..AdditionalValues::default()
             },
         ),
-        row("ask_outside/mt/ours", Figures::default()),
+        row("ask_outside/mt/ours", AdditionalValues::default()),
     ];
     let settings =
         json!({ "ratio_to": { "blitz/st/ours": { BEST_PEER_MEMORY_KEY: [0.65, 0.6, 0.71] } } });
-    let verdicts = verdicts(&rows, settings.as_object().unwrap());
+    let verdicts = judge_goals(&rows, settings.as_object().unwrap());
     let texts = |one: &Verdict| [&*one.goal, &*one.measured, &*one.verdict].join(" | ");
     let found: Vec<String> = verdicts.iter().map(texts).collect();
     for wanted in [
@@ -215,10 +215,10 @@ fn a_goal_is_met_or_missed_or_within_the_interval() {
 }
 
 fn compared(ratio: f64, low: f64, high: f64) -> Row {
-    of(Figures {
+    of(AdditionalValues {
         ratio: Some(ratio),
         ratio_ci: Some([low, high]),
-        ..Figures::default()
+        ..AdditionalValues::default()
     })
 }
 
@@ -294,7 +294,7 @@ fn fewer_than_six_values_get_no_verdict() {
     let judge = |streams: usize| {
         let streams: Vec<Value> = (0..8).map(|number| stream(number < streams)).collect();
         let settings = json!({ STREAMS_KEY: { id: streams } });
-        let judged = verdicts(std::slice::from_ref(&old), settings.as_object().unwrap());
+        let judged = judge_goals(std::slice::from_ref(&old), settings.as_object().unwrap());
         judged[0].verdict.clone()
     };
     assert_eq!((&*judge(3), &*judge(6)), (too_few, "met"));
@@ -310,7 +310,7 @@ fn a_state_of_few_rounds_gets_no_verdict() {
             ..compared(1.14, 1.12, 1.17)
         }];
         let settings = in_two_states(FLOOR_RATIO_BY_STATE_KEY, id, rounds, values);
-        let verdict = verdicts(&rows, &settings).remove(0);
+        let verdict = judge_goals(&rows, &settings).remove(0);
         (verdict.is_met(), verdict.is_missed(), verdict.verdict)
     };
     let text = "met (floor 60 ns); too few rounds for a verdict: 1 (floor 240 ns)";
@@ -334,7 +334,7 @@ fn a_rate_is_judged_in_each_state_of_the_machine() {
         ..Row::default().with_rates(&[6e6; 13])
     }];
     let settings = in_two_states(RATE_BY_STATE_KEY, id, [6, 7], [24e6, 6e6]);
-    let judged = verdicts(&rows, &settings).remove(0);
+    let judged = judge_goals(&rows, &settings).remove(0);
     assert_eq!(judged.verdict, "missed (floor 240 ns); met (floor 60 ns)");
     let wanted = "24.0 M/s [22.8 M/s, 24.2 M/s] (floor 60 ns), \
                   6.0 M/s [5.7 M/s, 6.1 M/s] (floor 240 ns)";
@@ -346,7 +346,7 @@ fn a_rate_is_judged_in_each_state_of_the_machine() {
     };
     let streams = [vec![stream(55.0, 24e6); 6], vec![stream(182.0, 6e6); 7]].concat();
     let settings = json!({ STREAMS_KEY: { id: streams } });
-    let judged = verdicts(&rows, settings.as_object().unwrap()).remove(0);
+    let judged = judge_goals(&rows, settings.as_object().unwrap()).remove(0);
     assert_eq!(judged.verdict, "missed (floor 182 ns); met (floor 55 ns)");
 }
 
@@ -366,7 +366,7 @@ fn a_ratio_is_judged_in_each_state_of_the_machine() {
             id: id.to_owned(),
             ..row
         }];
-        let verdict = verdicts(&rows, &settings).remove(0);
+        let verdict = judge_goals(&rows, &settings).remove(0);
         (verdict.is_met(), verdict.verdict)
     };
     let topic = |near, far| {
@@ -399,14 +399,17 @@ fn few_rounds_have_a_ratio_without_an_interval() {
         versus::comparison_row("x", LatencyOrThroughput::Latency, figures).unwrap()
     };
     let few = row(5);
-    assert_eq!((few.figures.ratio, few.figures.ratio_ci), (Some(3.0), None));
+    assert_eq!(
+        (few.additional.ratio, few.additional.ratio_ci),
+        (Some(3.0), None)
+    );
     let judged = verdict("vs_best_peer/create/st", few).unwrap();
     assert_eq!(
         (&*judged.measured, &*judged.verdict),
         ("3.00", "too few rounds for a verdict")
     );
     let enough = row(6);
-    assert_eq!(enough.figures.ratio_ci, Some([3.0, 3.0]));
+    assert_eq!(enough.additional.ratio_ci, Some([3.0, 3.0]));
     assert_eq!(word("vs_best_peer/create/st", enough), "met");
 }
 
@@ -417,7 +420,7 @@ fn rounds_without_a_ratio_are_counted() {
     let row =
         versus::comparison_row("x", LatencyOrThroughput::Throughput, [&ours, &theirs]).unwrap();
     assert_eq!(
-        (row.figures.ratio, row.figures.rounds_dropped),
+        (row.additional.ratio, row.additional.rounds_dropped),
         (Some(3.0), Some(1))
     );
     assert_eq!(
@@ -426,7 +429,7 @@ fn rounds_without_a_ratio_are_counted() {
     );
     let own =
         versus::comparison_row("x", LatencyOrThroughput::Throughput, [&theirs, &ours]).unwrap();
-    assert_eq!(own.figures.rounds_dropped, None, "a ratio of 0 is one");
+    assert_eq!(own.additional.rounds_dropped, None, "a ratio of 0 is one");
     let none = versus::comparison_row("x", LatencyOrThroughput::Throughput, [&ours[..1], &[0.0]]);
     assert!(none.is_none());
 }
@@ -446,13 +449,13 @@ fn better_is_less_time_and_more_messages() {
     };
     let latency = row(LatencyOrThroughput::Latency, &few, &many)
         .unwrap()
-        .figures;
+        .additional;
     let wanted = (Some(15.0), Some(30.0), Some(2.0));
     assert_eq!((latency.ours, latency.theirs, latency.ratio), wanted);
     assert_eq!(
         row(LatencyOrThroughput::Throughput, &few, &many)
             .unwrap()
-            .figures
+            .additional
             .ratio,
         Some(0.5)
     );

@@ -2,7 +2,7 @@
 
 use horus_benchmarks::measure::endpoint::Endpoint;
 use horus_benchmarks::measure::payload::Payload;
-use horus_benchmarks::transport::endpoints::LatestConsumer;
+use horus_benchmarks::transport::endpoints::LatestValueConsumer;
 use horus_benchmarks::transport::groups::*;
 use horus_benchmarks::transport::packet::Packet16;
 use horus_shm::{FanoutShm, MpscShm, PodShm, RingOptions};
@@ -31,7 +31,7 @@ fn a_message_has_arrived_when_both_ends_have_it_whole() {
         assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
         assert!(both.recv(&mut message) && !both.recv(&mut Packet16::compose(0)));
         assert_eq!(
-            (message.verify(seq), both.verify_copies(seq)),
+            (message.verify(seq), both.verify_extra_copies(seq)),
             (Ok(()), Ok(()))
         );
     }
@@ -41,18 +41,18 @@ fn a_message_has_arrived_when_both_ends_have_it_whole() {
     corrupt.words[1] ^= 1;
     assert!(Endpoint::send(&mut other.producer().unwrap(), &corrupt));
     assert!(Endpoint::send(&mut out, &Packet16::compose(20)) && both.recv(&mut message));
-    assert!(message.verify(20).is_ok() && both.verify_copies(20).is_err());
+    assert!(message.verify(20).is_ok() && both.verify_extra_copies(20).is_err());
 }
 
 #[test]
 fn the_latest_message_passes_over_the_ones_before() {
     let ring = PodShm::<Packet16>::heap(&RingOptions::default()).unwrap();
     let mut out = ring.producer().unwrap();
-    let mut back = LatestConsumer(ring.consumer().unwrap());
+    let mut back = LatestValueConsumer(ring.consumer().unwrap());
     for seq in 1..=3 {
         assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
     }
     let mut message = Packet16::compose(0);
     assert!(back.recv(&mut message) && !back.recv(&mut Packet16::compose(0)));
-    assert_eq!((message.verify(3), back.lost()), (Ok(()), 2));
+    assert_eq!((message.verify(3), back.lost_messages()), (Ok(()), 2));
 }

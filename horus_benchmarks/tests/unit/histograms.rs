@@ -17,13 +17,13 @@ fn what_is_written_is_read_again_in_picoseconds() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.hlog");
     let rows = [row("a/16B", 1..=1000), Row::default(), row("b/16B", 7..=7)];
-    write_log(&rows, &path).unwrap();
+    write_histogram_log(&rows, &path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(
         text.contains("Tag=a/16B,") && text.contains("picoseconds"),
         "{text}"
     );
-    let read = read_log(&path).unwrap();
+    let read = read_histogram_log(&path).unwrap();
     assert_eq!(
         read.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
         ["a/16B", "b/16B"]
@@ -31,7 +31,7 @@ fn what_is_written_is_read_again_in_picoseconds() {
     let a = &read[0].1;
     assert_eq!(a.len(), 1000);
     assert!((a.value_at_quantile(0.5) as f64 - 250e3).abs() < 500.0);
-    let curve = curve_points(a);
+    let curve = percentile_curve_points(a);
     assert!(
         curve.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1),
         "{curve:?}"
@@ -50,11 +50,11 @@ fn what_is_written_is_read_again_in_picoseconds() {
 fn rows_without_samples_make_no_file_and_other_files_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.hlog");
-    write_log(&[Row::default()], &path).unwrap();
+    write_histogram_log(&[Row::default()], &path).unwrap();
     assert!(!path.exists());
     std::fs::write(&path, "Tag=a,0.0,0.0,1.0,nonsense!\n").unwrap();
     assert_eq!(
-        read_log(&path).unwrap_err().kind(),
+        read_histogram_log(&path).unwrap_err().kind(),
         io::ErrorKind::InvalidData
     );
 }

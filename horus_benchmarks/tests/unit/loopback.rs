@@ -3,16 +3,16 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use horus_benchmarks::measure::endpoint::Closures;
+use horus_benchmarks::measure::endpoint::ClosureEndpoint;
 use horus_benchmarks::measure::loopback::*;
-use horus_benchmarks::measure::micro::MicroPlan;
+use horus_benchmarks::measure::micro::BatchPlan;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::stream::StreamPlan;
 use horus_benchmarks::measure::tsc::TickSource;
 
 type Message = [u64; 2];
 
-const PLAN: MicroPlan = MicroPlan {
+const PLAN: BatchPlan = BatchPlan {
     source: TickSource::Monotonic,
     warm_up: 1,
     batches: 3,
@@ -30,7 +30,7 @@ fn looped<T>(
 #[test]
 fn batches_fit_the_cache_and_are_never_empty() {
     assert_eq!(
-        [16, 304, 1480, 1 << 20].map(batch_operations),
+        [16, 304, 1480, 1 << 20].map(operations_per_batch),
         [256, 64, 16, 1]
     );
 }
@@ -38,7 +38,7 @@ fn batches_fit_the_cache_and_are_never_empty() {
 #[test]
 fn every_message_is_counted_and_verified() {
     looped(|send, receive| {
-        let mut end = Closures(
+        let mut end = ClosureEndpoint(
             |message: &Message| {
                 send(message);
                 true
@@ -46,7 +46,7 @@ fn every_message_is_counted_and_verified() {
             receive,
         );
         let micro = send_and_receive(&mut end, &PLAN, 1).unwrap();
-        assert_eq!((micro.done, micro.verified), (3 * 256, 3 * 256));
+        assert_eq!((micro.operations, micro.verified), (3 * 256, 3 * 256));
         let plan = StreamPlan {
             messages: 1000,
             first_seq: 5000,
@@ -59,9 +59,9 @@ fn every_message_is_counted_and_verified() {
 
 #[test]
 fn a_message_that_is_lost_or_another_is_an_error() {
-    let mut lossy = Closures(|_: &Message| true, || None);
+    let mut lossy = ClosureEndpoint(|_: &Message| true, || None);
     assert!(send_and_receive(&mut lossy, &PLAN, 1).is_err());
-    let mut stuck = Closures(|_: &Message| true, || Some(Message::compose(1)));
+    let mut stuck = ClosureEndpoint(|_: &Message| true, || Some(Message::compose(1)));
     assert!(send_and_receive(&mut stuck, &PLAN, 1).is_err());
     let plan = StreamPlan {
         messages: 10,

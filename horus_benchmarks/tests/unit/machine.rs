@@ -70,16 +70,16 @@ fn what_the_hypervisor_took_is_of_the_pinned_cpus_and_warned_of() {
         warnings: Vec::new(),
         ..machine()
     };
-    machine.record_steal(before, None);
+    machine.record_steal_time(before, None);
     assert_eq!(machine.steal_percent, None);
-    machine.record_steal(before, after);
+    machine.record_steal_time(before, after);
     assert_eq!(machine.steal_percent, Some(100.0));
     assert!(
         machine.warnings[0].contains("hypervisor"),
         "{:?}",
         machine.warnings
     );
-    machine.record_steal(
+    machine.record_steal_time(
         before,
         Some(CpuTimes {
             all: 1090,

@@ -4,18 +4,18 @@ use horus_benchmarks::measure::lines::SharedCacheLines;
 use horus_benchmarks::measure::micro::*;
 use horus_benchmarks::measure::tsc::TickSource;
 
-fn plan() -> MicroPlan {
-    MicroPlan {
+fn plan() -> BatchPlan {
+    BatchPlan {
         source: TickSource::detect(),
         warm_up: 3,
         batches: 20,
     }
 }
 
-fn all_verified(micro: &MicroResult, batch: u64) {
+fn all_verified(micro: &BatchResult, batch: u64) {
     assert_eq!(micro.batches.count(), 20);
     assert_eq!(
-        (micro.batch, micro.done, micro.verified),
+        (micro.operations_per_batch, micro.operations, micro.verified),
         (batch, 20 * batch, 20 * batch)
     );
 }

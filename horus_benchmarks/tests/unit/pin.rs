@@ -15,7 +15,7 @@ fn default_pair_prefers_another_core_then_a_sibling_then_itself() {
         CpuPair { near: 0, far: 1 }
     );
     let alone = CpuPair::choose_among(&[5], two_per_core);
-    assert!(alone.is_oversubscribed());
+    assert!(alone.shares_cpu());
     assert!(!alone.shares_core());
 }
 

@@ -44,7 +44,7 @@ fn what_cannot_be_read_and_what_failed_is_kept() {
     );
     assert!(good.problems[0].contains("row b"), "{:?}", good.problems);
     assert_eq!(
-        (good.rows[0].figures.ratio, good.basis("a")),
+        (good.rows[0].additional.ratio, good.measurement_method("a")),
         (Some(2.5), "RTT/2")
     );
     assert_eq!((good.warnings(), run.rows().count()), (vec!["hot"], 1));

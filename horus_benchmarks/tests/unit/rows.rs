@@ -79,9 +79,23 @@ fn a_row_may_have_no_messages() {
     let text = r#"{"id":"cpp/ffi/abi_version","operations":1000,"msgs_per_s":2.0}"#;
     let row: Row = serde_json::from_str(text).unwrap();
     assert_eq!(row.counts, None);
-    assert_eq!((row.sent(), row.received(), row.lost()), (0, 0, 0));
+    assert_eq!(
+        (
+            row.sent_messages(),
+            row.received_messages(),
+            row.lost_messages()
+        ),
+        (0, 0, 0)
+    );
     let text = r#"{"id":"a","sent":3,"received":0,"lost":3,"ratio":2.5}"#;
     let row: Row = serde_json::from_str(text).unwrap();
-    assert_eq!((row.sent(), row.received(), row.lost()), (3, 0, 3));
+    assert_eq!(
+        (
+            row.sent_messages(),
+            row.received_messages(),
+            row.lost_messages()
+        ),
+        (3, 0, 3)
+    );
     assert_eq!(serde_json::to_string(&row).unwrap(), text);
 }

@@ -104,18 +104,18 @@ fn the_median_is_found_within_the_steps_of_a_coarse_timer() {
             })
             .collect();
         let wanted = samples_of(&fine).quantile(0.5) as f64;
-        let found = samples_of(&coarse).median_within_steps(26);
+        let found = samples_of(&coarse).interpolated_median(26);
         assert!(
             (found - wanted).abs() < 2.0,
             "seed {seed}: {found}, wanted {wanted}"
         );
         assert!(
-            (samples_of(&fine).median_within_steps(1) - wanted).abs() <= 0.5,
+            (samples_of(&fine).interpolated_median(1) - wanted).abs() <= 0.5,
             "seed {seed}"
         );
     }
-    assert_eq!(Samples::new().median_within_steps(26), 0.0);
-    assert_eq!(samples_of(&[5]).median_within_steps(26), 5.0);
+    assert_eq!(Samples::new().interpolated_median(26), 0.0);
+    assert_eq!(samples_of(&[5]).interpolated_median(26), 5.0);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn filtered_view_matches_naive_tukey_and_counts_what_it_took() {
         let fences = q1 - 1.5 * (q3 - q1)..=q3 + 1.5 * (q3 - q1);
         values.retain(|&value| fences.contains(&(value as f64)));
 
-        let filtered = samples.without_outliers(1.0);
+        let filtered = samples.percentiles_without_outliers(1.0);
         assert_eq!(
             filtered.removed,
             samples.count() - values.len() as u64,
@@ -186,7 +186,9 @@ fn a_quantile_lies_between_the_extremes() {
 fn the_fences_stand_one_and_a_half_quartile_ranges_away() {
     let filtered = |last| {
         let values: Vec<u64> = (1..=99).chain([last]).collect();
-        samples_of(&values).without_outliers(1.0).removed
+        samples_of(&values)
+            .percentiles_without_outliers(1.0)
+            .removed
     };
     // The quartiles are 25 and 75.
     assert_eq!([140, 149, 160].map(filtered), [0, 0, 1]);
@@ -206,7 +208,10 @@ fn a_variation_is_that_of_a_sample() {
 
 #[test]
 fn nanoseconds_are_rounded_to_picoseconds() {
-    assert_eq!((round_ns(1.23456), round_ns(0.0004)), (1.235, 0.0));
+    assert_eq!(
+        (round_to_picoseconds(1.23456), round_to_picoseconds(0.0004)),
+        (1.235, 0.0)
+    );
 }
 
 #[test]
@@ -279,7 +284,7 @@ fn samples_survive_the_trip_through_json() {
 fn empty_samples_are_all_zero() {
     let p = Samples::new().percentiles(1.0);
     assert_eq!((p.min, p.p50, p.max, p.mean), (0.0, 0.0, 0.0, 0.0));
-    assert_eq!(Samples::new().without_outliers(1.0).removed, 0);
+    assert_eq!(Samples::new().percentiles_without_outliers(1.0).removed, 0);
 }
 
 #[test]
@@ -301,13 +306,13 @@ fn ratio_of_proportional_rounds_is_exact_however_noisy_the_rounds() {
         .map(|round| 100.0 + f64::from(round * 37 % 11))
         .collect();
     let subject: Vec<f64> = floor.iter().map(|floor| floor * 1.25).collect();
-    let ratio = ratio_of_medians(&floor, &subject).unwrap();
-    assert_eq!(ratio_of_medians(&floor, &[]), None);
+    let ratio = median_ratio(&floor, &subject).unwrap();
+    assert_eq!(median_ratio(&floor, &[]), None);
     let [low, high] = ratio.interval.unwrap();
     for found in [ratio.median, low, high] {
         assert!((found - 1.25).abs() < 1e-12);
     }
-    assert_eq!(paired_ratio(&[(0.0, 1.0)], 1), None);
+    assert_eq!(median_ratio_of_pairs(&[(0.0, 1.0)], 1), None);
 }
 
 #[test]
@@ -319,8 +324,8 @@ fn interval_is_reproducible_and_covers_the_true_median_about_as_often_as_promise
         let pairs: Vec<(f64, f64)> = (0..24)
             .map(|_| (1.0, 1.0 + rng.usize(..10_001) as f64 / 10_000.0))
             .collect();
-        let ratio = paired_ratio(&pairs, seed).unwrap();
-        assert_eq!(Some(ratio), paired_ratio(&pairs, seed));
+        let ratio = median_ratio_of_pairs(&pairs, seed).unwrap();
+        assert_eq!(Some(ratio), median_ratio_of_pairs(&pairs, seed));
         let [low, high] = ratio.interval.unwrap();
         assert!(low <= ratio.median && ratio.median <= high);
         covered += u64::from(low <= 1.5 && 1.5 <= high);
@@ -337,7 +342,7 @@ fn fewer_than_six_values_have_no_interval() {
     assert_eq!(median_interval(&rounds[..5]), None);
     let [low, high] = median_interval(&rounds).unwrap();
     assert!(low < 2.5 && high > 2.5, "{low} {high}");
-    let few = ratio_of_medians(&[1.0; 5], &rounds[..5]).unwrap();
+    let few = median_ratio(&[1.0; 5], &rounds[..5]).unwrap();
     assert_eq!((few.median, few.interval), (2.0, None));
     assert_eq!(few.to_json(), serde_json::json!(2.0));
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use horus_benchmarks::measure::bracket::BracketedRound;
-use horus_benchmarks::measure::endpoint::Closures;
+use horus_benchmarks::measure::bracket::RoundBetweenFloors;
+use horus_benchmarks::measure::endpoint::ClosureEndpoint;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::stream::*;
 use horus_benchmarks::measure::tsc::TickSource;
@@ -20,8 +20,8 @@ const PLAN: StreamPlan = StreamPlan {
 
 fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<StreamResult, WorkloadError> {
     let mut coming = numbers.iter().map(|&seq| Message::compose(seq));
-    let mut end = Closures(|_: &Message| true, move || coming.next());
-    let watch = OtherEndWatch::new(true, || false).with_limit(Duration::from_millis(1));
+    let mut end = ClosureEndpoint(|_: &Message| true, move || coming.next());
+    let watch = OtherEndWatch::new(true, || false).with_timeout(Duration::from_millis(1));
     stream_receive(&mut end, plan, TickSource::detect(), &watch)
 }
 
@@ -85,7 +85,7 @@ fn the_sender_offers_each_message_until_there_is_room() {
     let watch = OtherEndWatch::new(true, || false);
     let ready = || Some(Message::compose(PLAN.first_seq));
     stream_send(
-        &mut Closures(send, ready),
+        &mut ClosureEndpoint(send, ready),
         &PLAN,
         TickSource::detect(),
         &watch,
@@ -102,11 +102,11 @@ fn a_rate_is_of_what_was_received() {
         elapsed_ticks: 100,
     };
     assert_eq!(streamed.messages_per_s(1000.0), 100.0);
-    let subject = (SenderResult { elapsed_ticks: 50 }, streamed);
-    let bracket = BracketedRound {
+    let result = (SenderResult { elapsed_ticks: 50 }, streamed);
+    let bracket = RoundBetweenFloors {
         before_ns: 1.0,
         after_ns: 2.0,
-        subject,
+        result,
         counts: true,
     };
     let note = StreamRecord::new(&bracket, 1000.0);

@@ -21,7 +21,7 @@ fn report() -> Report {
         interval: Some([1.2, 1.3]),
     };
     let row = Row::from_samples("one_way/cross_thread/x/16B", &samples, 1.0);
-    report.push(row.with_floor_ratio(Some(ratio)), "RTT/2");
+    report.add_row(row.with_floor_ratio(Some(ratio)), "RTT/2");
     report
 }
 
@@ -48,12 +48,12 @@ fn a_row_with_more_busy_threads_than_cpus_says_so() {
             id: format!("x/{threads}"),
             ..Row::default()
         };
-        report.push(row.with_busy_threads(threads), "streams");
+        report.add_row(row.with_busy_threads(threads), "streams");
     }
     assert!(!report.rows[1].oversubscribed && report.rows[2].oversubscribed);
     assert!(render(&report).contains("oversubscribed; streams"));
     report.machine.pinned.far = report.machine.pinned.near;
-    report.push(
+    report.add_row(
         Row {
             id: "one_way/cross_thread/y".to_owned(),
             ..Row::default()
@@ -73,7 +73,7 @@ fn columns_that_apply_to_no_row_are_left_out() {
 #[test]
 fn times_and_rates_are_in_tables_of_their_own() {
     let mut report = report();
-    report.push(
+    report.add_row(
         Row {
             id: "x".to_owned(),
             msgs_per_s: Some(5e6),

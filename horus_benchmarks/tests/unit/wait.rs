@@ -20,7 +20,7 @@ fn a_wait_ends_when_the_other_end_is_gone_or_stuck() {
     let other_end = Arc::new(());
     let life = Arc::downgrade(&other_end);
     let watch = OtherEndWatch::new(true, move || life.strong_count() == 0);
-    let stuck = watch.clone().with_limit(Duration::from_millis(1));
+    let stuck = watch.clone().with_timeout(Duration::from_millis(1));
     assert_eq!(stuck.spin_until(|| None::<()>), Err(WaitError::Stalled));
     drop(other_end);
     assert_eq!(watch.spin_until(|| None::<()>), Err(WaitError::PeerGone));

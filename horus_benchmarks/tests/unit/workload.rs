@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use horus_benchmarks::measure::endpoint::Closures;
+use horus_benchmarks::measure::endpoint::ClosureEndpoint;
 use horus_benchmarks::measure::endpoint::Endpoint;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::pin;
@@ -21,10 +21,10 @@ fn queue_end<P: Copy>(out: &Queue<P>, back: &Queue<P>) -> impl Endpoint<P> + use
         out.lock().unwrap().push_back(*message);
         true
     };
-    Closures(send, move || back.lock().unwrap().pop_front())
+    ClosureEndpoint(send, move || back.lock().unwrap().pop_front())
 }
 
-fn plan(timing: Timing) -> RoundPlan {
+fn plan(timing: TimedPart) -> RoundPlan {
     RoundPlan {
         timing,
         warm_up: 10,
@@ -33,7 +33,7 @@ fn plan(timing: Timing) -> RoundPlan {
     }
 }
 
-fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Round) {
+fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (RoundResult, RoundResult) {
     let there = Queue::<P>::default();
     let back = Queue::<P>::default();
     let mut near = queue_end(&there, &back);
@@ -44,14 +44,14 @@ fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Round) {
     let cpu = pin::allowed_cpus().unwrap()[0];
     let far = std::thread::spawn(move || {
         pin::pin_current_thread(cpu).unwrap();
-        run_far_end(&mut far, &plan, source, &far_watch).unwrap()
+        run_echoing_end(&mut far, &plan, source, &far_watch).unwrap()
     });
-    let round = run_near_end(&mut near, &plan, source, &watch).unwrap();
+    let round = run_measuring_end(&mut near, &plan, source, &watch).unwrap();
     (round, far.join().unwrap())
 }
 
 fn rounds_are_counted_and_verified<P: Payload + Send + 'static>() {
-    for timing in [Timing::RoundTrip, Timing::SendCall] {
+    for timing in [TimedPart::RoundTrip, TimedPart::SendCall] {
         let (round, echo) = run_round::<P>(plan(timing));
         assert_eq!(
             (round.sent, round.received, round.ticks.count()),
@@ -62,7 +62,7 @@ fn rounds_are_counted_and_verified<P: Payload + Send + 'static>() {
             (200, 200, 0)
         );
     }
-    let (round, echo) = run_round::<P>(plan(Timing::OneWay));
+    let (round, echo) = run_round::<P>(plan(TimedPart::OneWay));
     assert_eq!(round.ticks.count() + round.backwards, 200);
     assert_eq!(echo.ticks.count() + echo.backwards, 200);
 }
@@ -77,11 +77,13 @@ fn rounds_of_every_payload_are_counted_and_verified() {
 #[test]
 fn a_corrupt_echo_and_a_lost_one_end_the_round() {
     let source = TickSource::detect();
-    let watch = OtherEndWatch::new(true, || false).with_limit(Duration::from_millis(1));
-    let mut wrong = Closures(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
-    let error = run_near_end(&mut wrong, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+    let watch = OtherEndWatch::new(true, || false).with_timeout(Duration::from_millis(1));
+    let mut wrong = ClosureEndpoint(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
+    let error =
+        run_measuring_end(&mut wrong, &plan(TimedPart::RoundTrip), source, &watch).unwrap_err();
     assert!(matches!(error, WorkloadError::CorruptMessage(c) if c.found_seq == 9));
-    let mut silent = Closures(|_: &[u64; 2]| true, || None);
-    let error = run_near_end(&mut silent, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+    let mut silent = ClosureEndpoint(|_: &[u64; 2]| true, || None);
+    let error =
+        run_measuring_end(&mut silent, &plan(TimedPart::RoundTrip), source, &watch).unwrap_err();
     assert_eq!(error, WorkloadError::Wait(WaitError::Stalled));
 }

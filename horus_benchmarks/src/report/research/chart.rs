@@ -25,19 +25,23 @@ struct AxisLabels {
 }
 
 /// The range of values that an axis shows, and the coordinates of both ends of that range.
-struct Scale {
+struct AxisScale {
     low: f64,
     high: f64,
     ends: [f64; 2],
 }
 
-impl Scale {
-    /// Returns a scale that covers all `values`; `None` if there are no values. `ends` are the
+impl AxisScale {
+    /// Returns a scale that covers all `values`; `None` if there are no values. `axis_ends` are the
     /// coordinates of the axis.
-    fn covering(values: impl Iterator<Item = f64>, ends: [f64; 2]) -> Option<Scale> {
+    fn covering(values: impl Iterator<Item = f64>, axis_ends: [f64; 2]) -> Option<AxisScale> {
         let ranges = values.map(|value| (value / 1.5, value * 1.5));
         let (low, high) = ranges.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))?;
-        Some(Scale { low, high, ends })
+        Some(AxisScale {
+            low,
+            high,
+            ends: axis_ends,
+        })
     }
 
     /// Returns the coordinate of `value` on the axis.
@@ -76,8 +80,8 @@ impl Chart {
         let visible = |&&(x, y): &&(f64, f64)| can_show(x) && can_show(y);
         let points = || series.iter().flatten().filter(visible);
         let [left, top, right, bottom] = PLOT_AREA;
-        let x = Scale::covering(points().map(|point| point.0), [left, right])?;
-        let y = Scale::covering(points().map(|point| point.1), [bottom, top])?;
+        let x = AxisScale::covering(points().map(|point| point.0), [left, right])?;
+        let y = AxisScale::covering(points().map(|point| point.1), [bottom, top])?;
         let place = |&(a, b): &(f64, f64)| (x.coordinate_of(a), y.coordinate_of(b));
         let curve = |points: &Vec<_>| points.iter().filter(visible).map(place).collect();
         Some(Chart {
@@ -130,7 +134,7 @@ mod tests {
     fn labels_are_round_numbers_within_the_axis() {
         let ticks = |low, high| {
             let ends = [0.0, 1.0];
-            Scale { low, high, ends }.label_values()
+            AxisScale { low, high, ends }.label_values()
         };
         assert_eq!(ticks(2.1, 4.7), [3.0, 4.0]);
         assert_eq!(ticks(9.0, 100.0), [10.0, 20.0, 50.0, 100.0]);

@@ -3,18 +3,18 @@
 use std::slice;
 
 use crate::measure::stats;
-use crate::report::goals::{self, Measured, Quantity, Verdict};
+use crate::report::goals::{self, MeasuredValue, Quantity, Verdict};
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 
 /// Relative change below which a difference always counts as noise.
-pub const NOISE_CHANGE_MAX: f64 = 0.05;
+pub const NOISE_RELATIVE_CHANGE_MAX: f64 = 0.05;
 
 /// Relative change below which a difference counts as noise if one side has a single run, or if
 /// the quantity is one of a whole run, such as a 99th percentile. WHY: a
 /// confidence interval describes one run, and the next run of the same commit on the same machine
 /// may differ by far more.
-const NOISE_CHANGE_OF_ONE_RUN_MAX: f64 = 0.25;
+const NOISE_RELATIVE_CHANGE_OF_ONE_RUN_MAX: f64 = 0.25;
 
 /// The difference in one row between the old and the new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub enum RowChange {
 
 /// All changes, from the worst to the best. For each one: the word before a row that changed, empty
 /// if the row is not listed, and the words behind the number of such rows.
-const CHANGES: [(RowChange, &str, &str); 8] = [
+const CHANGE_TEXTS: [(RowChange, &str, &str); 8] = [
     (RowChange::Regression, "REGRESSION", "regressions"),
     (RowChange::Missing, "MISSING", "missing"),
     (RowChange::Better, "better", "better"),
@@ -65,7 +65,7 @@ pub struct ComparedRow {
     pub floor_ns: Option<f64>,
     /// A text with the old and the new value of the quantity; `None` if one run lacks the row, or
     /// if the runs have no quantity or no state of the machine in common.
-    pub figures: Option<String>,
+    pub values_text: Option<String>,
     /// The way in which the quantity changed from the old run to the new one.
     pub change: RowChange,
 }
@@ -76,7 +76,7 @@ impl ComparedRow {
         ComparedRow {
             id: format!("{}: {}", program.name, row.id),
             floor_ns: None,
-            figures: None,
+            values_text: None,
             change,
         }
     }
@@ -117,9 +117,9 @@ impl RunComparison {
         let same_cpu = runs().all(|run| run.cpu_model() == old[0].cpu_model());
         let of_old = old[0].rows().flat_map(|(program, row)| {
             let find = |run| find_row(run, program, row);
-            let olds: Vec<_> = old.iter().filter_map(find).collect();
-            let news: Vec<_> = new.iter().filter_map(find).collect();
-            compare_row(&olds, &news, same_cpu)
+            let old_rows: Vec<_> = old.iter().filter_map(find).collect();
+            let new_rows: Vec<_> = new.iter().filter_map(find).collect();
+            compare_row(&old_rows, &new_rows, same_cpu)
         });
         let mut rows: Vec<ComparedRow> = of_old.collect();
         let added = new[0].rows();
@@ -160,19 +160,19 @@ impl RunComparison {
             lines.push("different CPUs: only ratios are compared".to_owned());
         }
         lines.extend(self.failed.iter().map(|name| format!("FAILED      {name}")));
-        for (change, word, _) in CHANGES.iter().filter(|(_, word, _)| !word.is_empty()) {
+        for (change, word, _) in CHANGE_TEXTS.iter().filter(|(_, word, _)| !word.is_empty()) {
             for row in self.rows.iter().filter(|row| row.change == *change) {
                 let state = row.floor_ns.map(|ns| format!(" (floor {ns:.0} ns)"));
                 let state = state.unwrap_or_default();
-                let figures = row.figures.as_deref().unwrap_or_default();
-                lines.push(format!("{word:<11} {}{state}{figures}", row.id));
+                let values_text = row.values_text.as_deref().unwrap_or_default();
+                lines.push(format!("{word:<11} {}{state}{values_text}", row.id));
             }
         }
         let missed = self.missed_goals.iter();
         lines.extend(missed.map(|text| format!("goal missed {text}")));
         let losses = self.new_losses.iter();
         lines.extend(losses.map(|text| format!("losses      {text}")));
-        let counts = CHANGES.map(|(change, _, words)| {
+        let counts = CHANGE_TEXTS.map(|(change, _, words)| {
             let rows = self.rows.iter().filter(|row| row.change == change);
             format!("{} {words}", rows.count())
         });
@@ -182,8 +182,8 @@ impl RunComparison {
 }
 
 /// Returns a text with the old and the new value of a quantity.
-fn describe_values(quantity: &Quantity, old: Measured, new: Option<Measured>) -> String {
-    let before = quantity.describe(old);
+fn describe_values(quantity: &Quantity, old: MeasuredValue, new: Option<MeasuredValue>) -> String {
+    let before = quantity.describe_value(old);
     let Some(new) = new else {
         return format!("  {before} -> no value above 0");
     };
@@ -191,7 +191,7 @@ fn describe_values(quantity: &Quantity, old: Measured, new: Option<Measured>) ->
         Some(_) => format!("{:+.0}", new.value - old.value),
         None => format!("{:+.1} %", (new.value / old.value - 1.0) * 100.0),
     };
-    format!("  {before} -> {} ({change})", quantity.describe(new))
+    format!("  {before} -> {} ({change})", quantity.describe_value(new))
 }
 
 /// Returns the row with the id of `row` in `run`, and the record of the same program there.
@@ -229,10 +229,10 @@ fn list_missed_goals(old: &RunRecord, new: &RunRecord) -> Vec<String> {
 
 /// Returns a text for each row that lost messages in the new run and none in the old one.
 fn list_new_losses(old: &RunRecord, new: &RunRecord) -> Vec<String> {
-    let lossless = old.rows().filter(|(_, row)| row.lost() == 0);
+    let lossless = old.rows().filter(|(_, row)| row.lost_messages() == 0);
     let lines = lossless.filter_map(|(program, row)| {
         let (_, found) = find_row(new, program, row)?;
-        let (sent, lost) = (found.sent(), found.lost());
+        let (sent, lost) = (found.sent_messages(), found.lost_messages());
         let text = || {
             format!(
                 "{}: {}  {lost} of {sent}, none before",
@@ -249,37 +249,41 @@ type RowOfRun<'a> = (&'a ProgramRecord, &'a Row);
 
 /// Compares a row of the old runs with the same row of the new runs, by the first general quantity
 /// that both have, and by each one for which the row has a goal.
-fn compare_row(olds: &[RowOfRun<'_>], news: &[RowOfRun<'_>], same_cpu: bool) -> Vec<ComparedRow> {
-    let (program, row) = olds[0];
-    if news.is_empty() {
+fn compare_row(
+    old_rows: &[RowOfRun<'_>],
+    new_rows: &[RowOfRun<'_>],
+    same_cpu: bool,
+) -> Vec<ComparedRow> {
+    let (program, row) = old_rows[0];
+    if new_rows.is_empty() {
         return vec![ComparedRow::new(program, row, RowChange::Missing)];
     }
-    let method = describe_method(olds[0]);
-    if news.iter().any(|new| describe_method(*new) != method) {
-        let figures = Some("  measured in another way".to_owned());
+    let method = describe_method(old_rows[0]);
+    if new_rows.iter().any(|new| describe_method(*new) != method) {
+        let values_text = Some("  measured in another way".to_owned());
         return vec![ComparedRow {
-            figures,
+            values_text,
             ..ComparedRow::new(program, row, RowChange::NotCompared)
         }];
     }
     let mut has_general = false;
     let mut all = Vec::new();
-    for quantity in goals::quantities() {
-        let Some(old) = read_runs(quantity, olds) else {
+    for quantity in goals::all_quantities() {
+        let Some(old) = read_values_of_runs(quantity, old_rows) else {
             continue;
         };
-        let new = read_runs(quantity, news);
+        let new = read_values_of_runs(quantity, new_rows);
         // WHY also without a new value: the new run may have another general quantity.
-        let is_wanted =
-            (quantity.is_general && (new.is_none() || !has_general)) || quantity.has_goal(&row.id);
+        let is_wanted = (quantity.is_general && (new.is_none() || !has_general))
+            || quantity.has_goal_for_row(&row.id);
         if !is_wanted || !(same_cpu || quantity.is_ratio) {
             continue;
         }
         has_general |= quantity.is_general && new.is_some();
         let compared = match new {
-            Some(new) => compare_values(quantity, olds, news, (old, new)),
+            Some(new) => compare_values(quantity, old_rows, new_rows, (old, new)),
             None => vec![ComparedRow {
-                figures: Some(describe_values(quantity, old, None)),
+                values_text: Some(describe_values(quantity, old, None)),
                 ..ComparedRow::new(program, row, RowChange::Missing)
             }],
         };
@@ -295,11 +299,11 @@ fn compare_row(olds: &[RowOfRun<'_>], news: &[RowOfRun<'_>], same_cpu: bool) -> 
 /// Returns the text that says how a row was measured, without its numbers. Returns no text for a
 /// comparison with the best peer, which may be another one in each run.
 fn describe_method((program, row): RowOfRun<'_>) -> String {
-    let basis = match row.id.starts_with("vs_best_peer/") {
+    let method = match row.id.starts_with("vs_best_peer/") {
         true => "",
-        false => program.basis(&row.id),
+        false => program.measurement_method(&row.id),
     };
-    basis
+    method
         .chars()
         .filter(|letter| !letter.is_ascii_digit() && *letter != '.')
         .collect()
@@ -307,48 +311,54 @@ fn describe_method((program, row): RowOfRun<'_>) -> String {
 
 /// Returns the value of a quantity in several runs, without regard to the states of the machine;
 /// `None` if no run has a value.
-fn read_runs(quantity: &Quantity, runs: &[RowOfRun<'_>]) -> Option<Measured> {
+fn read_values_of_runs(quantity: &Quantity, runs: &[RowOfRun<'_>]) -> Option<MeasuredValue> {
     let rows = runs
         .iter()
-        .map(|(program, row)| goals::row_with_ratios(row, &program.settings));
-    merge_runs(rows.filter_map(|row| quantity.read_comparable(&row)))
+        .map(|(program, row)| goals::row_json_with_ratios(row, &program.settings));
+    merge_values_of_runs(rows.filter_map(|row| quantity.read_comparable_value(&row)))
 }
 
 /// Returns the median of the values of several runs, and the range that contains their intervals,
 /// if all have one. Returns `None` if there are no values.
-fn merge_runs(values: impl Iterator<Item = Measured>) -> Option<Measured> {
-    let values: Vec<Measured> = values.collect();
+fn merge_values_of_runs(values: impl Iterator<Item = MeasuredValue>) -> Option<MeasuredValue> {
+    let values: Vec<MeasuredValue> = values.collect();
     let intervals: Option<Vec<[f64; 2]>> = values.iter().map(|one| one.interval).collect();
     let interval = intervals.and_then(|all| {
         let hull = |one: [f64; 2], other: [f64; 2]| [one[0].min(other[0]), one[1].max(other[1])];
         all.into_iter().reduce(hull)
     });
     let mut medians: Vec<f64> = values.iter().map(|one| one.value).collect();
-    (!medians.is_empty()).then(|| Measured {
+    (!medians.is_empty()).then(|| MeasuredValue {
         value: stats::median(&mut medians),
         interval,
     })
 }
 
-/// Compares a quantity in each state of the machine that both sides were in, or by `all`, the
-/// values of all rounds, if a run has no states. Returns a row for each.
+/// Compares a quantity in each state of the machine that both sides were in, or by
+/// `overall_values`, the values of all rounds, if a run has no states. Returns a row for each.
 fn compare_values(
     quantity: &Quantity,
-    olds: &[RowOfRun<'_>],
-    news: &[RowOfRun<'_>],
-    all: (Measured, Measured),
+    old_rows: &[RowOfRun<'_>],
+    new_rows: &[RowOfRun<'_>],
+    overall_values: (MeasuredValue, MeasuredValue),
 ) -> Vec<ComparedRow> {
-    let (program, row) = olds[0];
-    let states = |(program, row): &RowOfRun<'_>| quantity.states(&program.settings, &row.id);
+    let (program, row) = old_rows[0];
+    let states =
+        |(program, row): &RowOfRun<'_>| quantity.machine_states(&program.settings, &row.id);
     let states_of = |runs: &[RowOfRun<'_>]| runs.iter().map(states).collect::<Vec<_>>();
-    let [old_states, new_states] = [olds, news].map(states_of);
-    let judge = |old: Measured, new: Measured, runs: usize, floor_ns| ComparedRow {
+    let [old_states, new_states] = [old_rows, new_rows].map(states_of);
+    let judge = |old: MeasuredValue, new: MeasuredValue, runs: usize, floor_ns| ComparedRow {
         floor_ns,
-        figures: Some(describe_values(quantity, old, Some(new))),
+        values_text: Some(describe_values(quantity, old, Some(new))),
         ..ComparedRow::new(program, row, judge_change(quantity, old, new, runs))
     };
     if old_states.iter().chain(&new_states).any(Vec::is_empty) {
-        return vec![judge(all.0, all.1, olds.len().min(news.len()), None)];
+        return vec![judge(
+            overall_values.0,
+            overall_values.1,
+            old_rows.len().min(new_rows.len()),
+            None,
+        )];
     }
     let [old_states, new_states] = [old_states.concat(), new_states.concat()];
     let mut compared = Vec::new();
@@ -361,10 +371,13 @@ fn compare_values(
         }
         let [old, new] = [&old_states, &new_states].map(|states| {
             let own = states.iter().filter(|other| other.is_same_as(state));
-            own.map(Measured::in_state).collect::<Vec<_>>()
+            own.map(MeasuredValue::from_state).collect::<Vec<_>>()
         });
         let runs = old.len().min(new.len());
-        if let (Some(old), Some(new)) = (merge_runs(old.into_iter()), merge_runs(new.into_iter())) {
+        if let (Some(old), Some(new)) = (
+            merge_values_of_runs(old.into_iter()),
+            merge_values_of_runs(new.into_iter()),
+        ) {
             compared.push(judge(old, new, runs, Some(state.floor_ns)));
         }
     }
@@ -372,9 +385,14 @@ fn compare_values(
 }
 
 /// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the ranges of the old and the new
-/// values do not overlap, and the values differ by more than noise. `runs` is the number of runs on
-/// the side that has fewer.
-fn judge_change(quantity: &Quantity, old: Measured, new: Measured, runs: usize) -> RowChange {
+/// values do not overlap, and the values differ by more than noise. `run_count` is the number of
+/// runs on the side that has fewer.
+fn judge_change(
+    quantity: &Quantity,
+    old: MeasuredValue,
+    new: MeasuredValue,
+    run_count: usize,
+) -> RowChange {
     if let Some(noise) = quantity.noise {
         return match new.value - old.value {
             worse if worse > noise => RowChange::Regression,
@@ -389,12 +407,12 @@ fn judge_change(quantity: &Quantity, old: Measured, new: Measured, runs: usize) 
     };
     let apart = match (old.interval, new.interval) {
         (Some(old), Some(new)) => old[1] < new[0] || new[1] < old[0],
-        _ if quantity.has_interval() => return RowChange::NoInterval,
+        _ if quantity.has_confidence_interval() => return RowChange::NoInterval,
         _ => true,
     };
-    let noise = match runs {
-        2.. if quantity.has_interval() => NOISE_CHANGE_MAX,
-        _ => NOISE_CHANGE_OF_ONE_RUN_MAX,
+    let noise = match run_count {
+        2.. if quantity.has_confidence_interval() => NOISE_RELATIVE_CHANGE_MAX,
+        _ => NOISE_RELATIVE_CHANGE_OF_ONE_RUN_MAX,
     };
     match slower {
         slower if apart && slower > 1.0 + noise => RowChange::Regression,

@@ -13,18 +13,18 @@ use crate::report::template::{format_number, format_rate, format_time};
 
 /// Maximum number of curves in a chart, which is the number of colours that a reader can
 /// distinguish.
-const SERIES_MAX: usize = 8;
+const CURVES_PER_CHART_MAX: usize = 8;
 
 /// Minimum number of points for drawing a curve.
-const POINTS_MIN: usize = 3;
+const POINTS_PER_CURVE_MIN: usize = 3;
 
 /// The kind of charts with percentile curves.
-const PERCENTILES: &str = "percentiles";
+const PERCENTILES_KIND: &str = "percentiles";
 
 /// A chart with the texts that explain it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Figure {
-    /// [`PERCENTILES`], or the kind of one of the [`CURVE_CHARTS`].
+pub(super) struct CaptionedChart {
+    /// [`PERCENTILES_KIND`], or the kind of one of the [`CURVE_CHARTS`].
     kind: &'static str,
     program: String,
     title: String,
@@ -43,44 +43,64 @@ const PERCENTILE_AXES: [Axis; 2] = [
     ("latency (ns, µs, ms)", format_time),
 ];
 
-const MEDIAN: RowAxis = (("median latency (ns, µs, ms)", format_time), |row| {
+const MEDIAN_LATENCY_AXIS: RowAxis = (("median latency (ns, µs, ms)", format_time), |row| {
     Some(row.ns?.p50)
 });
-const RATE: RowAxis = (("messages per second, received", format_rate), |row| {
+const RATE_AXIS: RowAxis = (("messages per second, received", format_rate), |row| {
     row.msgs_per_s
 });
-const BYTES: RowAxis = (("message size (bytes)", format_bytes), |row| {
+const MESSAGE_BYTES_AXIS: RowAxis = (("message size (bytes)", format_bytes), |row| {
     message_bytes_in_id(&row.id)
 });
-const PRODUCERS: RowAxis = (("producing threads", format_number), |row| {
+const PRODUCERS_AXIS: RowAxis = (("producing threads", format_number), |row| {
     let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
     (consumers == 1.0).then_some(producers)
 });
-const CONSUMERS: RowAxis = (("consuming threads", format_number), |row| {
+const CONSUMERS_AXIS: RowAxis = (("consuming threads", format_number), |row| {
     let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
     (producers == 1.0).then_some(consumers)
 });
-const THREADS: RowAxis = (("threads of each", format_number), |row| {
+const THREADS_AXIS: RowAxis = (("threads of each", format_number), |row| {
     let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
     (producers == consumers).then_some(producers)
 });
-const ENDPOINTS: RowAxis = (
+const OBJECT_COUNT_AXIS: RowAxis = (
     ("topics, publishers or subscribers", format_number),
-    |row| count_in_id(&row.id),
+    |row| object_count_in_id(&row.id),
 );
 
 /// The charts with curves over a number that is in the ids of rows, such as the message size. For
 /// each one: its kind, its title, and its axes.
 const CURVE_CHARTS: [(&str, &str, [RowAxis; 2]); 6] = [
-    ("by_size", "median latency by size", [BYTES, MEDIAN]),
-    ("by_size", "throughput by size", [BYTES, RATE]),
-    ("scaling", "producers, one consumer", [PRODUCERS, RATE]),
-    ("scaling", "consumers, one producer", [CONSUMERS, RATE]),
-    ("scaling", "as many producers as consumers", [THREADS, RATE]),
+    (
+        "by_size",
+        "median latency by size",
+        [MESSAGE_BYTES_AXIS, MEDIAN_LATENCY_AXIS],
+    ),
+    (
+        "by_size",
+        "throughput by size",
+        [MESSAGE_BYTES_AXIS, RATE_AXIS],
+    ),
+    (
+        "scaling",
+        "producers, one consumer",
+        [PRODUCERS_AXIS, RATE_AXIS],
+    ),
+    (
+        "scaling",
+        "consumers, one producer",
+        [CONSUMERS_AXIS, RATE_AXIS],
+    ),
+    (
+        "scaling",
+        "as many producers as consumers",
+        [THREADS_AXIS, RATE_AXIS],
+    ),
     (
         "scaling",
         "cost of a message in one thread",
-        [ENDPOINTS, MEDIAN],
+        [OBJECT_COUNT_AXIS, MEDIAN_LATENCY_AXIS],
     ),
 ];
 
@@ -92,49 +112,55 @@ struct Curve<'a> {
 }
 
 /// Draws all charts of a program's rows.
-pub(super) fn draw_figures(program: &ProgramRecord) -> Vec<Figure> {
+pub(super) fn draw_all_charts(program: &ProgramRecord) -> Vec<CaptionedChart> {
     let curve = |row: &Row| percentile_curve(program, row);
-    let mut figures = draw_charts(program, PERCENTILES, "percentiles", PERCENTILE_AXES, curve);
+    let mut figures = draw_charts_of_kind(
+        program,
+        PERCENTILES_KIND,
+        "percentiles",
+        PERCENTILE_AXES,
+        curve,
+    );
     for (kind, title, [(x, read_x), (y, read_y)]) in CURVE_CHARTS {
         let point = |row: &Row| Some(vec![(read_x(row)?, read_y(row)?)]);
-        figures.extend(draw_charts(program, kind, title, [x, y], point));
+        figures.extend(draw_charts_of_kind(program, kind, title, [x, y], point));
     }
     figures
 }
 
-/// Draws all charts of one kind. A chart shows rows that differ only in the subject, such as
-/// `topic`, with a curve for each subject; `read` returns the points of a row. Percentile curves of
+/// Draws all charts of one kind. A chart shows rows that differ only in one name, such as
+/// `topic`, with a curve for each name; `read` returns the points of a row. Percentile curves of
 /// different message sizes are in separate charts, and those of 16 bytes come first. Leaves out
-/// curves with fewer than [`POINTS_MIN`] points.
-fn draw_charts(
+/// curves with fewer than [`POINTS_PER_CURVE_MIN`] points.
+fn draw_charts_of_kind(
     program: &ProgramRecord,
     kind: &'static str,
     title: &str,
     axes: [Axis; 2],
     read: impl Fn(&Row) -> Option<Vec<(f64, f64)>>,
-) -> Vec<Figure> {
+) -> Vec<CaptionedChart> {
     let mut charts: BTreeMap<_, BTreeMap<_, Curve<'_>>> = BTreeMap::new();
     for row in &program.rows {
         let Some(points) = read(row) else { continue };
-        let [before, subject, number] = split_at_subject(&row.id);
-        let number = if kind == PERCENTILES { number } else { "" };
+        let [before, curve_name, number] = split_id_at_curve_name(&row.id);
+        let number = if kind == PERCENTILES_KIND { number } else { "" };
         let is_later = message_bytes_in_id(number).is_some_and(|size| size != 16.0);
         let chart = charts.entry((is_later, before, number)).or_default();
-        let curve = chart.entry(subject).or_default();
+        let curve = chart.entry(curve_name).or_default();
         curve.points.extend(points);
         curve.ids.push(&row.id);
     }
     let mut figures = Vec::new();
     for ((_, before, number), mut curves) in charts {
-        curves.retain(|_, curve| curve.points.len() >= POINTS_MIN);
+        curves.retain(|_, curve| curve.points.len() >= POINTS_PER_CURVE_MIN);
         let mut curves: Vec<(&str, Curve<'_>)> = curves.into_iter().collect();
-        for part in curves.chunks_mut(SERIES_MAX) {
+        for part in curves.chunks_mut(CURVES_PER_CHART_MAX) {
             for (_, curve) in part.iter_mut() {
                 curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
             }
             let ids: Vec<&str> = part.iter().flat_map(|(_, one)| one.ids.clone()).collect();
             let points: Vec<_> = part.iter().map(|(_, one)| one.points.clone()).collect();
-            figures.extend(Chart::new(axes, &points).map(|chart| Figure {
+            figures.extend(Chart::new(axes, &points).map(|chart| CaptionedChart {
                 kind,
                 program: program.name.clone(),
                 title: format!("{}: {title} ({before}*{number})", program.name),
@@ -154,7 +180,7 @@ fn draw_charts(
 fn percentile_curve(program: &ProgramRecord, row: &Row) -> Option<Vec<(f64, f64)>> {
     let ns = row.ns?;
     if let Some(histogram) = program.histograms.get(&row.id) {
-        return Some(histograms::curve_points(histogram));
+        return Some(histograms::percentile_curve_points(histogram));
     }
     let samples = row
         .counts
@@ -175,11 +201,11 @@ fn percentile_curve(program: &ProgramRecord, row: &Row) -> Option<Vec<(f64, f64)
     Some(known.filter(|(x, _)| *x <= samples).collect())
 }
 
-/// Splits the id of a row before and behind its subject, such as `topic` in
-/// `one_way/cross_process/topic/16B`. The subject is the last part that is not a number.
-fn split_at_subject(id: &str) -> [&str; 3] {
+/// Splits the id of a row before and behind the name of its curve, such as `topic` in
+/// `one_way/cross_process/topic/16B`. That name is the last part that is not a number.
+fn split_id_at_curve_name(id: &str) -> [&str; 3] {
     let is_number = |part: &str| {
-        let bytes = message_bytes_in_id(part).or(count_in_id(part));
+        let bytes = message_bytes_in_id(part).or(object_count_in_id(part));
         bytes.is_some() || endpoint_counts_in_id(part).is_some()
     };
     let end = id.rfind('/').filter(|at| is_number(&id[*at..]));
@@ -208,14 +234,14 @@ fn endpoint_counts_in_id(id: &str) -> Option<(f64, f64)> {
 
 /// Returns the number of topics, publishers or subscribers at the end of an id such as
 /// `cost/topics/100`.
-fn count_in_id(id: &str) -> Option<f64> {
+fn object_count_in_id(id: &str) -> Option<f64> {
     id.rsplit('/').next()?.parse().ok()
 }
 
-/// Formats the percentile above which there is one of `count` samples: 99 % for 100.
-fn format_percentile(count: f64) -> String {
-    let decimals = (count.log10() - 2.0).max(0.0).ceil() as usize;
-    format!("{:.decimals$} %", 100.0 * (1.0 - 1.0 / count))
+/// Formats the percentile above which there is one of `sample_count` samples: 99 % for 100.
+fn format_percentile(sample_count: f64) -> String {
+    let decimals = (sample_count.log10() - 2.0).max(0.0).ceil() as usize;
+    format!("{:.decimals$} %", 100.0 * (1.0 - 1.0 / sample_count))
 }
 
 fn format_bytes(bytes: f64) -> String {
@@ -246,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_differ_only_in_their_subject_share_a_figure() {
+    fn rows_that_differ_only_in_the_curve_name_share_a_chart() {
         let ids = [
             "one_way/p/a/304B",
             "one_way/p/a/16B",
             "one_way/p/b/16B",
             "wakeup/futex",
         ];
-        let all = draw_figures(&program(ids.iter().map(|id| row(id, 100)).collect()));
+        let all = draw_all_charts(&program(ids.iter().map(|id| row(id, 100)).collect()));
         let titles: Vec<&str> = all.iter().map(|figure| figure.title.as_str()).collect();
         assert_eq!(
             titles,
@@ -265,10 +291,10 @@ mod tests {
         );
         assert_eq!(all[0].legend, ["a", "b"]);
         assert_eq!(all[0].source, "x: one_way/p/a/16B, one_way/p/b/16B");
-        let many = (0..SERIES_MAX + 1)
+        let many = (0..CURVES_PER_CHART_MAX + 1)
             .map(|index| row(&format!("k/of_{index}"), 50))
             .collect();
-        assert_eq!(draw_figures(&program(many)).len(), 2);
+        assert_eq!(draw_all_charts(&program(many)).len(), 2);
     }
 
     #[test]
@@ -279,7 +305,7 @@ mod tests {
             ..Row::default()
         };
         let draw = |rows: &[Row], kind: &str| {
-            let mut figures = draw_figures(&program(rows.to_vec()));
+            let mut figures = draw_all_charts(&program(rows.to_vec()));
             figures.retain(|figure| figure.kind == kind);
             figures
         };
@@ -320,7 +346,7 @@ mod tests {
             ("cost/topics/100", ["cost/", "topics", "/100"]),
             ("large/64KB", ["", "large", "/64KB"]),
         ] {
-            assert_eq!(split_at_subject(id), parts, "{id}");
+            assert_eq!(split_id_at_curve_name(id), parts, "{id}");
         }
         for (id, bytes) in [
             ("a/64KB", Some(65536.0)),

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use crate::report::goals::FLOOR_NS_KEY;
 use crate::report::research::chart::PLOT_AREA;
-use crate::report::research::figure::draw_figures;
+use crate::report::research::figure::draw_all_charts;
 use crate::report::research::record::{OK_RESULT, ProgramRecord, RunRecord};
 use crate::report::rows::{self, Row};
-use crate::report::template::{Columns, new_engine};
+use crate::report::template::{TableColumns, new_template_engine};
 
 const PAGE_HTML: &str = include_str!("page.html");
 const PAGE_CSS: &str = include_str!("page.css");
@@ -26,7 +26,7 @@ pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
     let programs = || run.programs.iter();
     let rows: Vec<serde_json::Value> = run
         .rows()
-        .map(|(program, row)| row_with_context(program, row))
+        .map(|(program, row)| row_json_with_context(program, row))
         .collect();
     let ids: Vec<&str> = run.rows().map(|(_, row)| &*row.id).collect();
     let content = json!({
@@ -47,22 +47,22 @@ pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
             .filter(|one| !one.is_complete())
             .map(|one| &one.name)
             .collect::<Vec<_>>(),
-        "programs": programs().map(program_values).collect::<Vec<_>>(),
-        "figures": programs().flat_map(draw_figures).collect::<Vec<_>>(),
+        "programs": programs().map(program_json).collect::<Vec<_>>(),
+        "figures": programs().flat_map(draw_all_charts).collect::<Vec<_>>(),
         // The first row with each id.
         "by_id": ids.iter().zip(&rows).rev().collect::<BTreeMap<_, _>>(),
         "rows": rows,
     });
-    let mut engine = new_engine();
+    let mut engine = new_template_engine();
     engine.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     engine.set_formatter(escape_html);
     engine.set_auto_escape_callback(|_| AutoEscape::Html);
     engine.add_test("containing", |text: &str, part: &str| text.contains(part));
     engine.add_function("headings", |table: &str| {
-        Columns::of_table(table).headings()
+        TableColumns::of_table(table).headings()
     });
     engine.add_filter("cells", |row: Value, table: &str| {
-        Columns::of_table(table).cells(row)
+        TableColumns::of_table(table).cells(row)
     });
     engine.render_str(PAGE_HTML, Serde(content))
 }
@@ -86,7 +86,7 @@ fn escape_html(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Re
 /// Returns the JSON of `row` with values of its record: the name of the program, how the row was
 /// measured, and the floor that was measured with the row. `source` names both, and `short` is the
 /// id without its first part.
-pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> serde_json::Value {
+pub(super) fn row_json_with_context(program: &ProgramRecord, row: &Row) -> serde_json::Value {
     let mut value = json!(row);
     let short = match row.id.split_once('/') {
         Some(("one_way" | "throughput" | "floor" | "determinism" | "scalability", rest)) => rest,
@@ -95,8 +95,8 @@ pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> serde_json
     value["short"] = short.into();
     value["program"] = program.name.as_str().into();
     value["source"] = format!("{}: {}", program.name, row.id).into();
-    value["basis"] = program.basis(&row.id).into();
-    let floor: Option<[f64; 3]> = rows::value_of_row(&program.settings, FLOOR_NS_KEY, &row.id);
+    value["basis"] = program.measurement_method(&row.id).into();
+    let floor: Option<[f64; 3]> = rows::row_setting(&program.settings, FLOOR_NS_KEY, &row.id);
     if let (Some([_, floor, _]), Some(ns), Some(_)) = (floor, row.ns, row.floor_ratio) {
         value["floor"] = floor.into();
         value["overhead"] = (ns.p50 - floor).into();
@@ -120,7 +120,7 @@ fn distinct_warnings(run: &RunRecord) -> Vec<(&str, usize)> {
 }
 
 /// Returns what the page says about `program` itself.
-fn program_values(program: &ProgramRecord) -> serde_json::Value {
+fn program_json(program: &ProgramRecord) -> serde_json::Value {
     let outcome = program.outcome.as_ref();
     let class = match outcome {
         Some(outcome) if outcome.result == OK_RESULT => "ok",

@@ -78,15 +78,15 @@ impl ProgramRecord {
     }
 
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
-    pub fn basis(&self, id: &str) -> &str {
-        rows::recorded_basis(&self.settings, id)
+    pub fn measurement_method(&self, id: &str) -> &str {
+        rows::recorded_measurement_method(&self.settings, id)
     }
 
     /// Returns the verdicts on the present goals. If there are none for rows of this program,
     /// returns the verdicts that it recorded, as the programs of Python and C++ do. WHY not always
     /// those: the goals and the rules for verdicts may have changed since the run.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        let present = goals::verdicts(&self.rows, &self.settings);
+        let present = goals::judge_goals(&self.rows, &self.settings);
         if !present.is_empty() {
             return present;
         }
@@ -122,7 +122,7 @@ impl ProgramRecord {
             Ok(record) => program.add_json(record),
             Err(error) => program.problems.push(format!("cannot be read: {error}")),
         }
-        match histograms::read_log(&path.with_extension("hlog")) {
+        match histograms::read_histogram_log(&path.with_extension("hlog")) {
             Ok(all) => program.histograms = all.into_iter().collect(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {

@@ -20,10 +20,10 @@ const RING_ACTORS: u64 = 503;
 const PRODUCERS: u64 = 2;
 /// Position of the lowest bit of the producer's number in a message. The bits below it are the
 /// number of the message.
-const PRODUCER_SHIFT: u32 = 32;
+const PRODUCER_NUMBER_SHIFT: u32 = 32;
 
 /// Number of messages that each actor receives in the workload `Blitz`.
-const BLITZ_MESSAGES: u64 = 10;
+const BLITZ_MESSAGES_PER_ACTOR: u64 = 10;
 
 /// Duration of the timer's calibration.
 const CALIBRATION_TIME: Duration = Duration::from_millis(20);
@@ -102,7 +102,7 @@ static HANDLED_MESSAGES: AtomicU64 = AtomicU64::new(0);
 
 /// Total number of messages that a [`CounterActor`] receives. WHY static: a field of the actor
 /// would take memory, and the memory of actors is measured.
-static MESSAGE_LIMIT: AtomicU64 = AtomicU64::new(0);
+static EXPECTED_MESSAGES: AtomicU64 = AtomicU64::new(0);
 
 static CALL_TIMES_PS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 static FIRST_MESSAGE_TIME: Mutex<Option<Instant>> = Mutex::new(None);
@@ -113,7 +113,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Approximate duration of a measured pass, if the number of operations may grow, in nanoseconds.
 /// WHY so long: a pass of a few milliseconds is over before the CPU has its speed.
-const MEASURED_PASS_NS: f64 = 50e6;
+const MEASURED_PASS_DURATION_NS: f64 = 50e6;
 
 /// Runs a job in this process. The returned times are those of the last pass, in which the process
 /// reuses the memory of the earlier passes, as a long-running program does. The workload `Blitz`
@@ -123,7 +123,7 @@ pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Outcome<WorkloadResu
     if job.workload == Workload::Blitz {
         return Ok(first);
     }
-    let fitting = (MEASURED_PASS_NS / first.first_ns) as u64;
+    let fitting = (MEASURED_PASS_DURATION_NS / first.first_ns) as u64;
     let last_job = WorkloadJob {
         operations: fitting.clamp(job.operations, job.operations_max),
         ..job.clone()
@@ -136,10 +136,10 @@ pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Outcome<WorkloadResu
     })
 }
 
-fn perform_pass<R: Runtime>(job: &WorkloadJob, pass: usize) -> Outcome<WorkloadResult> {
+fn perform_pass<R: Runtime>(job: &WorkloadJob, pass_index: usize) -> Outcome<WorkloadResult> {
     let (count, threads) = (job.operations, job.threads);
     HANDLED_MESSAGES.store(0, Ordering::Relaxed);
-    GATE.begin_pass(pass);
+    GATE.begin_pass(pass_index);
     macro_rules! run {
         ($workload:ident($($argument:expr),+)) => {
             R::run_workload(threads, move || $workload::<R>($($argument),+))
@@ -149,21 +149,23 @@ fn perform_pass<R: Runtime>(job: &WorkloadJob, pass: usize) -> Outcome<WorkloadR
         Workload::Create => run!(run_create(count)),
         Workload::Tell => run!(run_tell(count)),
         Workload::Counting(batch) => run!(run_counting(count, batch)),
-        Workload::Ask if threads == 0 => R::run_alone(move || run_ask_alone::<R>(count)),
+        Workload::Ask if threads == 0 => {
+            R::run_on_one_thread(move || run_ask_in_same_thread::<R>(count))
+        }
         Workload::Ask | Workload::AskTask => run!(run_ask(count)),
         Workload::AskOutside(pause_us) => {
-            run!(run_ask_outside(count, Duration::from_micros(pause_us)))
+            run!(run_ask_from_outside(count, Duration::from_micros(pause_us)))
         }
         Workload::ThreadRing => run!(run_ring(RING_ACTORS, 1, count)),
         Workload::ParallelThreadRing => run!(run_ring(RING_ACTORS, RING_ACTORS, count)),
         Workload::PingPong => run!(run_ring(2, 1, count)),
-        Workload::ProducerConsumer(batch) => run!(run_produce(count, batch)),
+        Workload::ProducerConsumer(batch) => run!(run_producers(count, batch)),
         Workload::Blitz => run!(run_blitz(count)),
     }?;
-    let moments = GATE.moments();
-    let [begun, done] = moments.ok_or("a message was lost, or out of order")?;
+    let snapshots = GATE.closing_and_opening_snapshots();
+    let [begun, done] = snapshots.ok_or("a message was lost, or out of order")?;
     let handled = HANDLED_MESSAGES.load(Ordering::Relaxed);
-    let wanted = job.workload.messages(count);
+    let wanted = job.workload.handled_messages(count);
     if handled != wanted {
         return Err(format!("{handled} of {wanted} messages were handled").into());
     }
@@ -186,9 +188,9 @@ fn perform_pass<R: Runtime>(job: &WorkloadJob, pass: usize) -> Outcome<WorkloadR
 impl Workload {
     /// Returns the number of messages that actors handle in `operations` operations. If the
     /// workload only creates actors, returns the number of actors.
-    pub(super) const fn messages(self, operations: u64) -> u64 {
+    pub(super) const fn handled_messages(self, operations: u64) -> u64 {
         match self {
-            Self::Blitz => operations * BLITZ_MESSAGES,
+            Self::Blitz => operations * BLITZ_MESSAGES_PER_ACTOR,
             _ => operations,
         }
     }
@@ -202,7 +204,7 @@ impl WorkloadActor for IdleActor {
 
     fn handle_start(&mut self) {
         self.0 += 1;
-        GATE.finish_part();
+        GATE.finish_part_of_work();
     }
 
     fn handle(&mut self, number: u64) -> u64 {
@@ -217,7 +219,7 @@ impl Drop for IdleActor {
 }
 
 fn run_create<R: Runtime>(count: u64) -> impl Send + 'static {
-    GATE.close(count);
+    GATE.close_until_done(count);
     let spawn = |_| R::spawn(IdleActor(0));
     (0..count).map(spawn).collect::<Vec<_>>()
 }
@@ -240,11 +242,11 @@ impl WorkloadActor for CounterActor {
         if number == 0 {
             return self.total();
         }
-        let seen = &mut self.0[(number >> PRODUCER_SHIFT & 1) as usize];
+        let seen = &mut self.0[(number >> PRODUCER_NUMBER_SHIFT & 1) as usize];
         GATE.fail_unless(number as u32 == seen.wrapping_add(1));
         *seen += 1;
-        if self.total() == MESSAGE_LIMIT.load(Ordering::Relaxed) {
-            GATE.finish_part();
+        if self.total() == EXPECTED_MESSAGES.load(Ordering::Relaxed) {
+            GATE.finish_part_of_work();
         }
         number
     }
@@ -259,7 +261,7 @@ impl Drop for CounterActor {
 /// Sends the numbers 1 to `count` to an actor as messages of the producer `producer`. Sends `batch`
 /// messages at once.
 fn send_numbers<R: Runtime>(to: &R::Address<CounterActor>, producer: u64, count: u64, batch: u64) {
-    let number = |number| producer << PRODUCER_SHIFT | number;
+    let number = |number| producer << PRODUCER_NUMBER_SHIFT | number;
     if batch == 1 {
         return (1..=count).for_each(|one| GATE.fail_unless(R::tell(to, number(one))));
     }
@@ -271,54 +273,54 @@ fn send_numbers<R: Runtime>(to: &R::Address<CounterActor>, producer: u64, count:
 
 fn run_tell<R: Runtime>(count: u64) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
-    MESSAGE_LIMIT.store(count, Ordering::Relaxed);
-    GATE.close(1);
+    EXPECTED_MESSAGES.store(count, Ordering::Relaxed);
+    GATE.close_until_done(1);
     send_numbers::<R>(&counter, 0, count, 1);
     counter
 }
 
 fn run_counting<R: Runtime>(count: u64, batch: u64) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
-    GATE.close(1);
+    GATE.close_until_done(1);
     send_numbers::<R>(&counter, 0, count, batch);
     let asked = counter.clone();
     R::spawn_task(async move {
         GATE.fail_unless(R::ask(&asked, 0).await == Some(count));
-        GATE.finish_part();
+        GATE.finish_part_of_work();
     });
     counter
 }
 
 fn run_ask<R: Runtime>(count: u64) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
-    GATE.close(1);
+    GATE.close_until_done(1);
     let asked = counter.clone();
     R::spawn_task(async move {
         for number in 1..=count {
             GATE.fail_unless(R::ask(&asked, number).await == Some(number));
         }
-        GATE.finish_part();
+        GATE.finish_part_of_work();
     });
     counter
 }
 
-async fn run_ask_alone<R: Runtime>(count: u64) {
+async fn run_ask_in_same_thread<R: Runtime>(count: u64) {
     let counter = R::spawn(CounterActor::default());
-    GATE.close(1);
+    GATE.close_until_done(1);
     for number in 1..=count {
-        GATE.fail_unless(R::ask_alone(&counter, number).await == Some(number));
+        GATE.fail_unless(R::ask_in_same_thread(&counter, number).await == Some(number));
     }
-    GATE.finish_part();
+    GATE.finish_part_of_work();
 }
 
 /// Asks the counter actor from a new thread. WHY a new thread: the calling thread may belong to the
 /// runtime. If a task of the runtime asked so often, it would have to wait for its turn.
-fn run_ask_outside<R: Runtime>(count: u64, pause: Duration) -> impl Send + 'static {
+fn run_ask_from_outside<R: Runtime>(count: u64, pause: Duration) -> impl Send + 'static {
     // WHY before the gate: the calibration sleeps, and the time at the gate is that of the row.
     let clock = TscClock::calibrate(CALIBRATION_TIME);
     let counter = R::spawn(CounterActor::default());
     let asked = counter.clone();
-    GATE.close(1);
+    GATE.close_until_done(1);
     std::thread::spawn(move || {
         let source = clock.source();
         let mut calls = Vec::with_capacity(count as usize);
@@ -326,14 +328,14 @@ fn run_ask_outside<R: Runtime>(count: u64, pause: Duration) -> impl Send + 'stat
             if !pause.is_zero() {
                 std::thread::sleep(pause);
             }
-            let start = source.start();
+            let start = source.read_at_start();
             let answer = R::ask_and_wait(&asked, number);
-            calls.push(source.stop().since(start));
+            calls.push(source.read_at_end().since(start));
             GATE.fail_unless(answer == Some(number));
         }
         let ps = |ticks: u64| (clock.to_ns(ticks) * 1e3) as u64;
         *lock(&CALL_TIMES_PS) = calls.into_iter().map(ps).collect();
-        GATE.finish_part();
+        GATE.finish_part_of_work();
     });
     counter
 }
@@ -360,7 +362,7 @@ impl<R: Runtime> WorkloadActor for RingActor<R> {
             RingMessage::Token(left) => {
                 self.hops += 1;
                 match (&self.next, left.checked_sub(1)) {
-                    (_, None) => GATE.finish_part(),
+                    (_, None) => GATE.finish_part_of_work(),
                     (Some(next), Some(left)) => {
                         GATE.fail_unless(R::tell(next, RingMessage::Token(left)))
                     }
@@ -392,7 +394,7 @@ fn run_ring<R: Runtime>(nodes: u64, tokens: u64, hops: u64) -> impl Send + 'stat
         GATE.fail_unless(R::tell(node, RingMessage::Link(Box::new(next.clone()))));
     }
     let tokens = tokens.min(hops);
-    GATE.close(tokens);
+    GATE.close_until_done(tokens);
     for (token, node) in (0..tokens).zip(&nodes) {
         let hops = hops / tokens + u64::from(token < hops % tokens);
         GATE.fail_unless(R::tell(node, RingMessage::Token(hops - 1)));
@@ -416,14 +418,14 @@ impl<R: Runtime> WorkloadActor for ProducerActor<R> {
     }
 }
 
-fn run_produce<R: Runtime>(count: u64, batch: u64) -> impl Send + 'static {
+fn run_producers<R: Runtime>(count: u64, batch: u64) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
-    MESSAGE_LIMIT.store(count, Ordering::Relaxed);
+    EXPECTED_MESSAGES.store(count, Ordering::Relaxed);
     let producers = [0, 1].map(|number| {
         let to = counter.clone();
         R::spawn(ProducerActor::<R> { to, number, batch })
     });
-    GATE.close(1);
+    GATE.close_until_done(1);
     let counts = [count.div_ceil(PRODUCERS), count / PRODUCERS];
     for (producer, count) in producers.iter().zip(counts) {
         GATE.fail_unless(R::tell(producer, count));
@@ -432,12 +434,12 @@ fn run_produce<R: Runtime>(count: u64, batch: u64) -> impl Send + 'static {
 }
 
 fn run_blitz<R: Runtime>(count: u64) -> impl Send + 'static {
-    MESSAGE_LIMIT.store(BLITZ_MESSAGES, Ordering::Relaxed);
-    GATE.close(count);
+    EXPECTED_MESSAGES.store(BLITZ_MESSAGES_PER_ACTOR, Ordering::Relaxed);
+    GATE.close_until_done(count);
     let spawn = |_| R::spawn(CounterActor::default());
     let counters: Vec<_> = (0..count).map(spawn).collect();
     *lock(&FIRST_MESSAGE_TIME) = Some(Instant::now());
-    for number in 1..=BLITZ_MESSAGES {
+    for number in 1..=BLITZ_MESSAGES_PER_ACTOR {
         for counter in &counters {
             GATE.fail_unless(R::tell(counter, number));
         }

@@ -13,14 +13,14 @@ use horus_core::scheduler::{NodeResult, Running, Scheduler};
 use super::{GATE, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
 
 /// Maximum time to wait for the answer of an actor.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The groups of actors that [`Ours`] creates.
-static ACTORS: PerWorkloadPass<Actors> = PerWorkloadPass::new();
+/// The groups of actors that [`HorusRuntime`] creates.
+static ACTOR_GROUPS: PerWorkloadPass<Actors> = PerWorkloadPass::new();
 
 /// The actor runtime of our library.
 #[derive(Debug)]
-pub struct Ours;
+pub struct HorusRuntime;
 
 type Mail<M> = super::Mail<M, Reply<u64>>;
 
@@ -51,9 +51,9 @@ struct FutureActor {
 }
 
 /// A waker that wakes its task by sending a message to an actor.
-struct WakeByMessage(Address<()>);
+struct MessageWaker(Address<()>);
 
-impl Wake for WakeByMessage {
+impl Wake for MessageWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -68,7 +68,7 @@ impl Actor for FutureActor {
     type Message = ();
 
     fn handle(&mut self, (): (), context: &mut Context<'_, Self>) -> NodeResult {
-        let waker = || Waker::from(Arc::new(WakeByMessage(context.address())));
+        let waker = || Waker::from(Arc::new(MessageWaker(context.address())));
         let waker = self.waker.get_or_insert_with(waker);
         if let Poll::Ready(()) = self.future.as_mut().poll(&mut Polling::from_waker(waker)) {
             context.stop();
@@ -82,19 +82,19 @@ fn start_actors(threads: usize) -> Result<Running, Box<dyn Error>> {
     let mut scheduler = Scheduler::new();
     let actors = scheduler.actors("players").threads(threads);
     let actors = actors.mailbox(MailboxKind::unbounded()).build()?;
-    ACTORS.current_cell().get_or_init(|| actors);
+    ACTOR_GROUPS.current_cell().get_or_init(|| actors);
     Ok(scheduler.start()?)
 }
 
 fn spawn<A: Actor>(actor: A) -> Address<A::Message> {
-    let actors = ACTORS
+    let actors = ACTOR_GROUPS
         .current_cell()
         .get()
         .expect("`run` has made the group");
     actors.spawn(actor).expect("the group takes actors")
 }
 
-impl Runtime for Ours {
+impl Runtime for HorusRuntime {
     type Address<P: WorkloadActor> = Address<Mail<P::Message>>;
 
     fn run_workload<T: Send + 'static>(
@@ -118,7 +118,7 @@ impl Runtime for Ours {
 
     /// Runs the actors without threads of the runtime. WHY: a wait for an answer then runs the
     /// actors itself, and no task has to be woken.
-    fn run_alone<F: Future<Output = ()> + Send + 'static>(
+    fn run_on_one_thread<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {
         let mut running = start_actors(0)?;
@@ -148,7 +148,7 @@ impl Runtime for Ours {
         answer.await.ok()
     }
 
-    async fn ask_alone<P: WorkloadActor>(
+    async fn ask_in_same_thread<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
     ) -> Option<u64> {
@@ -160,7 +160,7 @@ impl Runtime for Ours {
         message: P::Message,
     ) -> Option<u64> {
         let answer = address.ask(|reply| Mail::Ask(message, reply)).ok()?;
-        answer.wait(ANSWER_MAX).ok()
+        answer.wait(ANSWER_WAIT_MAX).ok()
     }
 
     fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {

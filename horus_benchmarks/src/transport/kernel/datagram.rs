@@ -18,17 +18,19 @@ use crate::transport::packet::Packet;
 use crate::transport::rendezvous::{OpenResult, Rendezvous};
 
 /// Buffer size that a socket requests for each direction, in bytes.
-const BUFFER_BYTES: usize = 4 << 20;
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// Maximum number of small datagrams that one call receives.
-const BATCH_DATAGRAMS_MAX: usize = 64;
+const DATAGRAMS_PER_CALL_MAX: usize = 64;
 
-const BATCH_BYTES: usize = 256 << 10;
+const RECEIVE_BUFFER_BYTES: usize = 256 << 10;
 
 /// Opens the UDP socket of this side. Each side writes the address of its socket to a file, where
 /// the other side finds it.
 pub(crate) fn open_udp<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let [peer, own] = rendezvous.paths().map(|path| path.with_extension("udp"));
+    let [peer, own] = rendezvous
+        .file_paths()
+        .map(|path| path.with_extension("udp"));
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     fs::write(own, socket.local_addr()?.to_string())?;
     let descriptor = socket.try_clone()?.into();
@@ -37,8 +39,8 @@ pub(crate) fn open_udp<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
 }
 
 /// Opens the Unix datagram socket of this side, which has a path in the file system.
-pub(crate) fn open_unix<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let [peer, own] = rendezvous.paths();
+pub(crate) fn open_unix_datagram<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
+    let [peer, own] = rendezvous.file_paths();
     let socket = UnixDatagram::bind(own)?;
     let descriptor = socket.try_clone()?.into();
     connected_driver::<P, false>(rendezvous, descriptor, move || socket.connect(&peer))
@@ -52,7 +54,7 @@ fn connected_driver<P: Packet, const DROPS: bool>(
     connect: impl FnOnce() -> io::Result<()> + 'static,
 ) -> OpenResult {
     ioctl_fionbio(&socket, true)?;
-    request_buffers(&socket)?;
+    request_socket_buffers(&socket)?;
     let open = move || {
         connect()?;
         let bytes = Vec::new();
@@ -62,7 +64,7 @@ fn connected_driver<P: Packet, const DROPS: bool>(
         }))
     };
     if rendezvous.is_near_end() {
-        return Ok(driver::late_driver(open));
+        return Ok(driver::lazily_opened_driver(open));
     }
     open()
 }
@@ -76,7 +78,7 @@ struct PolledSocket<const DROPS: bool> {
 }
 
 impl<P: Packet, const DROPS: bool> Endpoint<P> for PolledSocket<DROPS> {
-    const MAY_DROP: bool = DROPS;
+    const MAY_DROP_MESSAGES: bool = DROPS;
 
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
@@ -94,12 +96,12 @@ impl<P: Packet, const DROPS: bool> Endpoint<P> for PolledSocket<DROPS> {
     /// Receives datagrams with one call (`recvmmsg`) and passes each to `each`.
     #[inline(always)]
     fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
-        let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH_DATAGRAMS_MAX);
+        let room = (RECEIVE_BUFFER_BYTES / P::BYTES).clamp(1, DATAGRAMS_PER_CALL_MAX);
         self.bytes.resize(room * P::BYTES, 0);
         // SAFETY: `iovec` is plain data, for which all zeroes is a valid value.
-        let mut parts: [libc::iovec; BATCH_DATAGRAMS_MAX] = unsafe { std::mem::zeroed() };
+        let mut parts: [libc::iovec; DATAGRAMS_PER_CALL_MAX] = unsafe { std::mem::zeroed() };
         // SAFETY: `mmsghdr` is plain data, for which all zeroes is a valid value.
-        let mut heads: [libc::mmsghdr; BATCH_DATAGRAMS_MAX] = unsafe { std::mem::zeroed() };
+        let mut heads: [libc::mmsghdr; DATAGRAMS_PER_CALL_MAX] = unsafe { std::mem::zeroed() };
         let slots = self.bytes.chunks_exact_mut(P::BYTES);
         for ((bytes, part), head) in slots.zip(&mut parts).zip(&mut heads) {
             part.iov_base = bytes.as_mut_ptr().cast();
@@ -115,7 +117,7 @@ impl<P: Packet, const DROPS: bool> Endpoint<P> for PolledSocket<DROPS> {
         let mut last: &[u8] = &[];
         for (bytes, head) in self.bytes.chunks_exact(P::BYTES).zip(&heads).take(count) {
             // The last message of a stream is sent again until it is heard: see
-            // `Endpoint::MAY_DROP`.
+            // `Endpoint::MAY_DROP_MESSAGES`.
             if bytes == last {
                 continue;
             }
@@ -136,15 +138,18 @@ impl<P: Packet, const DROPS: bool> Endpoint<P> for PolledSocket<DROPS> {
 }
 
 /// Requests large buffers for a socket. The kernel grants as much as its limits allow.
-pub(crate) fn request_buffers(socket: impl AsFd) -> io::Result<()> {
-    sockopt::set_socket_send_buffer_size(&socket, BUFFER_BYTES)?;
-    Ok(sockopt::set_socket_recv_buffer_size(&socket, BUFFER_BYTES)?)
+pub(crate) fn request_socket_buffers(socket: impl AsFd) -> io::Result<()> {
+    sockopt::set_socket_send_buffer_size(&socket, SOCKET_BUFFER_BYTES)?;
+    Ok(sockopt::set_socket_recv_buffer_size(
+        &socket,
+        SOCKET_BUFFER_BYTES,
+    )?)
 }
 
 /// Returns true if a non-blocking call sent or received a whole message. Errors mean that it would
 /// have blocked, or that the other side is gone, which the watch detects.
-fn is_whole_message(result: rustix::io::Result<usize>, bytes: usize) -> bool {
-    let done = matches!(result, Ok(count) if count == bytes);
+fn is_whole_message(result: rustix::io::Result<usize>, message_bytes: usize) -> bool {
+    let done = matches!(result, Ok(count) if count == message_bytes);
     if !done {
         std::hint::spin_loop();
     }

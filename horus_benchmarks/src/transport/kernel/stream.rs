@@ -10,44 +10,48 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::pipe::fcntl_setpipe_size;
 
-use super::datagram::request_buffers;
+use super::datagram::request_socket_buffers;
 use crate::measure::endpoint::Endpoint;
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::Packet;
 use crate::transport::rendezvous::{OpenResult, Rendezvous};
 
 /// Buffer size that a pipe requests, in bytes: the maximum that the kernel allows by default.
-const PIPE_BYTES: usize = 1 << 20;
+const PIPE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Maximum number of bytes that one call reads from a stream of messages. WHY: larger reads are not
 /// faster, and do not fit into the cache.
-const READ_BYTES: usize = 256 << 10;
+const READ_BUFFER_BYTES: usize = 256 << 10;
 
 /// Opens the two sockets of this side, one for each direction. In each direction, the far side
 /// connects to the near side, because the near side opens first.
-pub(crate) fn open_unix<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let [out, back] = rendezvous.paths().map(|path| path.with_extension("stream"));
+pub(crate) fn open_unix_stream<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
+    let [out, back] = rendezvous
+        .file_paths()
+        .map(|path| path.with_extension("stream"));
     if !rendezvous.is_near_end() {
         let [out, back] = [UnixStream::connect(out)?, UnixStream::connect(back)?];
-        return polled_driver::<P>(out, back);
+        return nonblocking_stream_driver::<P>(out, back);
     }
     let [out, back] = [UnixListener::bind(out)?, UnixListener::bind(back)?];
-    Ok(driver::late_driver(move || {
-        polled_driver::<P>(out.accept()?.0, back.accept()?.0)
+    Ok(driver::lazily_opened_driver(move || {
+        nonblocking_stream_driver::<P>(out.accept()?.0, back.accept()?.0)
     }))
 }
 
-fn polled_driver<P: Packet>(out: UnixStream, back: UnixStream) -> OpenResult {
+fn nonblocking_stream_driver<P: Packet>(out: UnixStream, back: UnixStream) -> OpenResult {
     for socket in [&out, &back] {
         socket.set_nonblocking(true)?;
-        request_buffers(socket)?;
+        request_socket_buffers(socket)?;
     }
     Ok(stream_driver::<P>(out, back))
 }
 
 /// Opens the two pipes of this side, one for each direction. Creates them if they do not exist.
 pub(crate) fn open_pipes<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let [out, back] = rendezvous.paths().map(|path| path.with_extension("pipe"));
+    let [out, back] = rendezvous
+        .file_paths()
+        .map(|path| path.with_extension("pipe"));
     Ok(stream_driver::<P>(create_pipe(&out)?, create_pipe(&back)?))
 }
 
@@ -60,7 +64,7 @@ fn stream_driver<P: Packet>(out: impl Write + 'static, back: impl Read + 'static
         StreamReceiver {
             channel: back,
             received: 0,
-            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            buffer: vec![0; READ_BUFFER_BYTES].into_boxed_slice(),
             buffered: 0,
         },
     ))
@@ -69,7 +73,7 @@ fn stream_driver<P: Packet>(out: impl Write + 'static, back: impl Read + 'static
 fn create_pipe(path: &Path) -> io::Result<File> {
     let file = open_fifo(path, libc::O_NONBLOCK)?;
     // WHY ignored: if the kernel will not, the pipe stays as it is.
-    let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
+    let _ = fcntl_setpipe_size(&file, PIPE_BUFFER_BYTES);
     Ok(file)
 }
 
@@ -99,7 +103,7 @@ impl<P: Packet, B: Write> Endpoint<P> for StreamSender<B> {
         if let Ok(count) = self.channel.write(rest) {
             self.sent += count;
         }
-        reset_if_whole(&mut self.sent, P::BYTES)
+        reset_count_if_whole_message(&mut self.sent, P::BYTES)
     }
 }
 
@@ -128,7 +132,7 @@ impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
         if let Ok(count) = self.channel.read(rest) {
             self.received += count;
         }
-        reset_if_whole(&mut self.received, P::BYTES)
+        reset_count_if_whole_message(&mut self.received, P::BYTES)
     }
 
     /// Makes one read call, and passes all messages that it completes to `each`.
@@ -156,8 +160,8 @@ impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
 
 /// Returns true, and sets `count` to 0, if it has reached the size of a message.
 #[inline(always)]
-fn reset_if_whole(count: &mut usize, bytes: usize) -> bool {
-    if *count == bytes {
+fn reset_count_if_whole_message(count: &mut usize, message_bytes: usize) -> bool {
+    if *count == message_bytes {
         *count = 0;
         return true;
     }

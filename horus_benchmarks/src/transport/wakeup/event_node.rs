@@ -8,8 +8,8 @@ use horus_shm::internals::thread as thread_id;
 
 use super::{AnyError, WakeupEnd, topics};
 use crate::measure::tsc::{TickSource, Ticks};
-use crate::measure::wait::STALL_LIMIT;
-use crate::transport::carrier::Mechanism;
+use crate::measure::wait::WAIT_TIMEOUT;
+use crate::transport::carrier::WakeupMechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
@@ -28,7 +28,7 @@ impl Node for ForwardingNode {
     }
 
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        let end = self.source.stop();
+        let end = self.source.read_at_end();
         if let Some(message) = self.subscriber.recv() {
             self.messages.send((message, end))?;
         }
@@ -37,8 +37,8 @@ impl Node for ForwardingNode {
 }
 
 /// Starts a scheduler with a node that waits for messages.
-pub(super) fn start(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
-    let subscriber = topics::subscriber(rendezvous, Mechanism::EventNode)?;
+pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
+    let subscriber = topics::mechanism_subscriber(rendezvous, WakeupMechanism::EventNode)?;
     let ((messages, woken), (thread, threads)) = (mpsc::channel(), mpsc::channel());
     let mut scheduler = Scheduler::new();
     scheduler.namespace(rendezvous.namespace);
@@ -52,10 +52,10 @@ pub(super) fn start(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> 
             thread,
         })?;
     let running = scheduler.start()?;
-    let thread = threads.recv_timeout(STALL_LIMIT)?;
+    let thread = threads.recv_timeout(WAIT_TIMEOUT)?;
     let sleep = move |_| {
         let _kept = &running;
-        Ok(woken.recv_timeout(STALL_LIMIT)?)
+        Ok(woken.recv_timeout(WAIT_TIMEOUT)?)
     };
     Ok(WakeupEnd::Sleeper(Box::new(sleep), thread))
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use iceoryx2::prelude::{ServiceName, ipc};
 
 use super::kernel::{fetch_message, post_message};
-use super::{AnyError, Lines, WakeupEnd};
-use crate::measure::wait::{STALL_LIMIT, WaitError};
+use super::{AnyError, SharedLines, WakeupEnd};
+use crate::measure::wait::{WAIT_TIMEOUT, WaitError};
 use crate::transport::iceoryx;
 use crate::transport::rendezvous::Rendezvous;
 
 pub(super) fn open_event(
     rendezvous: &Rendezvous<'_>,
-    lines: &Lines,
+    lines: &SharedLines,
 ) -> Result<WakeupEnd, AnyError> {
     let node = iceoryx::create_node_in::<ipc::Service>(rendezvous.namespace)?;
     let builder = node.service_builder(&ServiceName::new(&rendezvous.shared_direction().name)?);
@@ -29,7 +29,7 @@ pub(super) fn open_event(
     }
     let listener = service.listener_builder().create()?;
     Ok(WakeupEnd::sleeper(move || {
-        if listener.timed_wait(|_| {}, STALL_LIMIT)? == 0 {
+        if listener.timed_wait(|_| {}, WAIT_TIMEOUT)? == 0 {
             return Err(WaitError::Stalled.into());
         }
         Ok(fetch_message(&lines))

@@ -7,9 +7,9 @@ use std::sync::atomic::{self, AtomicU32};
 use rustix::thread::Timespec;
 use rustix::thread::futex;
 
-use super::{AnyError, Lines, WakeupEnd};
+use super::{AnyError, SharedLines, WakeupEnd};
 use crate::measure::lines::SharedCacheLines;
-use crate::measure::wait::{STALL_LIMIT, WaitError};
+use crate::measure::wait::{WAIT_TIMEOUT, WaitError};
 use crate::transport::kernel::stream;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
@@ -32,7 +32,7 @@ pub(super) fn fetch_message(lines: &SharedCacheLines) -> Packet16 {
 }
 
 /// Opens one side of a bare futex. Its word is the number of messages sent so far.
-pub(super) fn open_futex(rendezvous: &Rendezvous<'_>, lines: &Lines) -> WakeupEnd {
+pub(super) fn open_futex(rendezvous: &Rendezvous<'_>, lines: &SharedLines) -> WakeupEnd {
     let lines = Arc::clone(lines);
     if rendezvous.is_near_end() {
         return WakeupEnd::waker(move |message| {
@@ -46,7 +46,7 @@ pub(super) fn open_futex(rendezvous: &Rendezvous<'_>, lines: &Lines) -> WakeupEn
     }
     let mut seen = 0;
     WakeupEnd::sleeper(move || {
-        let timeout = Timespec::try_from(STALL_LIMIT)?;
+        let timeout = Timespec::try_from(WAIT_TIMEOUT)?;
         // WHY ignored: whatever ended the wait, the word says whether a message came.
         let _ = futex::wait(
             futex_word(&lines),

@@ -7,10 +7,10 @@ use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeBarri
 use horus_shm::Namespace;
 
 use super::{AnyError, WakeupEnd};
-use crate::measure::micro::{self, MicroPlan, MicroResult, WORD_OPERATIONS_PER_BATCH};
+use crate::measure::micro::{self, BatchPlan, BatchResult, WORD_OPERATIONS_PER_BATCH};
 use crate::measure::payload::Payload;
-use crate::measure::wait::{STALL_LIMIT, WaitError};
-use crate::transport::carrier::Mechanism;
+use crate::measure::wait::{WAIT_TIMEOUT, WaitError};
+use crate::transport::carrier::WakeupMechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
@@ -23,44 +23,47 @@ const WAIT_SET_TOPICS: usize = 4;
 fn topic_builder(
     namespace: &Arc<Namespace>,
     name: &str,
-    edge: WakeBarrier,
+    barrier: WakeBarrier,
 ) -> TopicBuilder<Packet16> {
     Topic::builder(name)
         .namespace(namespace)
-        .qos(Qos::new().wake_barrier(edge))
+        .qos(Qos::new().wake_barrier(barrier))
 }
 
-fn mechanism_topic(rendezvous: &Rendezvous<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
-    let edge = match mechanism {
-        Mechanism::TopicFence => WakeBarrier::Fence,
+fn mechanism_topic_builder(
+    rendezvous: &Rendezvous<'_>,
+    mechanism: WakeupMechanism,
+) -> TopicBuilder<Packet16> {
+    let barrier = match mechanism {
+        WakeupMechanism::TopicFence => WakeBarrier::Fence,
         _ => WakeBarrier::Membarrier,
     };
     let name = rendezvous.shared_direction().name;
-    topic_builder(rendezvous.namespace, &name, edge)
+    topic_builder(rendezvous.namespace, &name, barrier)
 }
 
-pub(super) fn subscriber(
+pub(super) fn mechanism_subscriber(
     rendezvous: &Rendezvous<'_>,
-    mechanism: Mechanism,
+    mechanism: WakeupMechanism,
 ) -> Result<Subscriber<Packet16>, AnyError> {
-    let mut subscriber = mechanism_topic(rendezvous, mechanism).subscriber()?;
+    let mut subscriber = mechanism_topic_builder(rendezvous, mechanism).subscriber()?;
     subscriber.set_spin(Duration::ZERO);
     Ok(subscriber)
 }
 
 pub(super) fn open_topic(
     rendezvous: &Rendezvous<'_>,
-    mechanism: Mechanism,
+    mechanism: WakeupMechanism,
 ) -> Result<WakeupEnd, AnyError> {
     if rendezvous.is_near_end() {
-        let mut publisher = mechanism_topic(rendezvous, mechanism).publisher()?;
+        let mut publisher = mechanism_topic_builder(rendezvous, mechanism).publisher()?;
         return Ok(WakeupEnd::waker(
             move |message| Ok(publisher.send(message)?),
         ));
     }
-    let mut subscriber = subscriber(rendezvous, mechanism)?;
+    let mut subscriber = mechanism_subscriber(rendezvous, mechanism)?;
     Ok(WakeupEnd::sleeper(move || {
-        Ok(subscriber.recv_timeout(STALL_LIMIT)?)
+        Ok(subscriber.recv_timeout(WAIT_TIMEOUT)?)
     }))
 }
 
@@ -87,7 +90,7 @@ pub(super) fn open_wait_set(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, An
         set.add(subscriber)?;
     }
     Ok(WakeupEnd::sleeper(move || {
-        let ready = !set.wait(STALL_LIMIT)?.is_empty();
+        let ready = !set.wait(WAIT_TIMEOUT)?.is_empty();
         let mut found = subscribers.iter_mut().filter(|_| ready);
         Ok(found.find_map(Subscriber::recv).ok_or(WaitError::Stalled)?)
     }))
@@ -96,11 +99,11 @@ pub(super) fn open_wait_set(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, An
 /// Measures batches of sends to a reader in this process that is awake, but has slept before.
 pub fn time_sends_to_awake_reader(
     namespace: &Arc<Namespace>,
-    edge: WakeBarrier,
-    plan: &MicroPlan,
-) -> Result<MicroResult, AnyError> {
-    let name = format!("awake_{edge:?}");
-    let topic = || topic_builder(namespace, &name, edge);
+    barrier: WakeBarrier,
+    plan: &BatchPlan,
+) -> Result<BatchResult, AnyError> {
+    let name = format!("awake_{barrier:?}");
+    let topic = || topic_builder(namespace, &name, barrier);
     let mut subscriber = topic().subscriber()?;
     let mut publisher = topic().publisher()?;
     subscriber.set_spin(Duration::ZERO);
@@ -110,13 +113,13 @@ pub fn time_sends_to_awake_reader(
     let message = Packet16::compose(1);
     let mut outcome = Ok(());
     let micro = micro::run_batches(plan, WORD_OPERATIONS_PER_BATCH, |_| {
-        let start = plan.source.start();
+        let start = plan.source.read_at_start();
         for _ in 0..WORD_OPERATIONS_PER_BATCH {
             if let Err(error) = publisher.send(message) {
                 outcome = Err(error);
             }
         }
-        let ticks = plan.source.stop().since(start);
+        let ticks = plan.source.read_at_end().since(start);
         // The newest one shows that they were sent.
         (
             ticks,

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 /// Defines the struct with these fields, all of them optional and absent in the JSON if `None`.
-macro_rules! figures {
+macro_rules! additional_values {
     ($($(#[$doc:meta])+ $name:ident: $type:ty,)+) => {
         /// The additional values of a row, which are fields of the row's JSON.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-        pub struct Figures {
+        pub struct AdditionalValues {
             $($(#[$doc])+
             #[serde(skip_serializing_if = "Option::is_none")]
             pub $name: Option<$type>,)+
@@ -16,7 +16,7 @@ macro_rules! figures {
     };
 }
 
-figures! {
+additional_values! {
     /// Median time of a scheduler's round divided by the number of its nodes (by 1 if it has none),
     /// in nanoseconds. It includes the cost of reading the timer.
     ns_per_node: f64,
