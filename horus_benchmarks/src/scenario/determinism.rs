@@ -182,8 +182,9 @@ impl SampleUnit {
         late.map(|(_, count)| count).sum()
     }
 
-    /// Returns the values of one run that are stored in the report's settings, because they may
-    /// differ from run to run.
+    /// Returns the values of one run as JSON: the percentiles, mean and standard deviation in
+    /// nanoseconds, and the number of missed deadlines. The report lists them for each run, as the
+    /// row itself combines all runs.
     fn run_json(self, run: &Samples) -> Value {
         let ns = run.percentiles(self.ns);
         json!({

@@ -69,7 +69,8 @@ struct RowEndpoints {
     wait_set: WaitSet,
 }
 
-/// Adds the rows of all kinds of objects and numbers to the report.
+/// Measures what a message costs with different numbers of topics, publishers and subscribers (see
+/// [`COUNTED_OBJECTS`]), and adds a row for each of these numbers to the report.
 pub(super) fn measure_endpoint_costs(session: &mut BenchmarkSession) -> Outcome {
     pin::pin_current_thread(session.cpus.near)?;
     let asked = session.args.samples.unwrap_or(u64::MAX);

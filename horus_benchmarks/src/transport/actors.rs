@@ -140,7 +140,8 @@ pub const WORKLOAD_PASSES: usize = 2;
 #[derive(Debug)]
 pub struct PerWorkloadPass<T>([OnceLock<T>; WORKLOAD_PASSES]);
 
-/// The number of the pass that is running now.
+/// The index of the pass over the workload that this process is running now: from 0 to
+/// [`WORKLOAD_PASSES`] - 1.
 static CURRENT_PASS_INDEX: AtomicUsize = AtomicUsize::new(0);
 
 impl<T> PerWorkloadPass<T> {
