@@ -1,6 +1,6 @@
 //! Support code for all test binaries of the workspace: a time limit, default actions of signals, a
-//! record of skipped tests, samples of the points of a sweep, mutation tests of models, the CPU time
-//! of a thread, and programs to execute.
+//! record of skipped tests, samples of the points of a sweep, mutation tests of models, programs to
+//! execute, and the CPU time of a thread.
 //!
 //! To set the time limit and the actions, a test binary needs only the line `use horus_testing as
 //! _;`: the library sets them before `main` runs. A tidy test checks that every test binary has

@@ -19,11 +19,8 @@ pub(crate) fn file(robot: &Robot, name: &str, text: &str) -> PathBuf {
 
 /// Starts `horus launch` with the programs of a launch file.
 pub(crate) fn launch(robot: &Robot, programs: &str, options: &str) -> Stream {
-    let path = file(
-        robot,
-        "robot.json5",
-        &format!("{{programs: {{{programs}}}}}"),
-    );
+    let text = format!("{{programs: {{{programs}}}}}");
+    let path = file(robot, "robot.json5", &text);
     robot.stream(&format!("launch {} {options}", path.display()))
 }
 
@@ -144,23 +141,12 @@ fn the_policy_decides_on_restarts() {
     let delays: Vec<i64> = delays.iter().map(|line| number(line, "delay_ns")).collect();
     assert_eq!(delays, [10_000_000, 20_000_000, 40_000_000]);
     assert_eq!(of("a", "started").len(), 4);
-    assert!(
-        of("a", "ended")
-            .iter()
-            .all(|line| number(line, "code") == 3)
-    );
-    assert_eq!(
-        (of("b", "started").len(), of("b", "given_up").len()),
-        (1, 1)
-    );
-    assert_eq!(
-        (of("c", "started").len(), of("c", "given_up").len()),
-        (1, 0)
-    );
-    assert_eq!(
-        (of("d", "started").len(), of("d", "given_up").len()),
-        (2, 0)
-    );
+    let has_code_3 = |line: &String| number(line, "code") == 3;
+    assert!(of("a", "ended").iter().all(has_code_3));
+    let counts = |program: &str| ["started", "given_up"].map(|word| of(program, word).len());
+    assert_eq!(counts("b"), [1, 1]);
+    assert_eq!(counts("c"), [1, 0]);
+    assert_eq!(counts("d"), [2, 0]);
     assert!(of("e", "not_started")[0].contains("there is no program"));
     assert_eq!(ran.code, 1);
     assert_eq!(ran.stderr, "horus: failed: a, b, e\n");
