@@ -28,7 +28,7 @@ use horus_shm::{
     ReadMode, Request, Segment, TopicName, TypeInfo, remove_topic, sweep,
 };
 
-use common::Child;
+use common::{Child, prevent_child_starts};
 
 const LANES: u32 = 4;
 const CAPACITY: u64 = 16;
@@ -203,6 +203,8 @@ fn a_sweep_removes_the_orphans_of_killed_processes() {
 fn a_sweep_removes_stale_lane_files_and_reports_damaged_ones() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
+    // WHY: a stale file is removed only if no process has it open.
+    let _guard = prevent_child_starts();
     let segment = open(&namespace, "topic");
     let producer = producer(&segment).unwrap();
     let [used] = &spawn::lane_files(&namespace)[..] else {

@@ -17,25 +17,19 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt as _, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use horus_shm::internals::layout::HEADER_BYTES;
 use horus_shm::{OpenError, Request, Segment, TypeInfo};
 
+use common::prevent_child_starts;
 use hostile::{
     FILE_NAME, Image, Scene, expect_actionable, expect_linked, expect_usable, open_request, request,
 };
 
 /// The longest time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Keeps children from being started while a test counts the processes that have a file open:
-/// between `fork` and `exec` a child has a copy of every descriptor.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The result of opening a planted file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +142,7 @@ fn child_role() {
 
 #[test]
 fn a_valid_image_is_accepted() {
-    let _alone = alone();
+    let _guard = prevent_child_starts();
     let mut scene = Scene::new();
     let image = scene.image();
     expect_verdict(&mut scene, &image, &[Accepted], "as it should be");
@@ -292,7 +286,7 @@ fn a_file_that_is_retired_and_still_has_its_name_is_replaced_silently() {
 
 #[test]
 fn a_retired_file_is_removed_by_a_sweep() {
-    let _alone = alone();
+    let _guard = prevent_child_starts();
     let scene = Scene::new();
     let mut image = scene.image();
     image.set("persists", 1);
@@ -413,7 +407,7 @@ fn a_mismatch_says_which_topic_and_leaves_it_alone() {
 /// The file is opened, but not mapped: a cut under a mapping is another test's subject.
 #[test]
 fn a_file_that_is_cut_and_grown_while_it_is_opened_gives_typed_answers() {
-    let _alone = alone();
+    let _guard = prevent_child_starts();
     let scene = Scene::new();
     let mut image = scene.image();
     image.fix_checksum();

@@ -18,7 +18,7 @@ use horus_shm::{
     remove_topic, sweep,
 };
 
-use common::Child;
+use common::{Child, prevent_child_starts};
 use hostile::{Image, expect_linked, expect_usable, request};
 
 fn name(name: &str) -> TopicName {
@@ -444,6 +444,8 @@ fn whatever_has_the_name_of_a_topic_is_removed_by_it() {
             mode(path, 0);
         }),
     ];
+    // WHY: a damaged file is removed only if no process has it open.
+    let _guard = prevent_child_starts();
     for (what, plant) in plants {
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
@@ -468,6 +470,7 @@ fn a_file_that_blocks_a_removal_is_named() {
     damaged(&path, &namespace);
     let mut child = Child::spawn("open kept", dir.path());
     assert_eq!(child.listen(), "here");
+    let _guard = prevent_child_starts();
     let refused = remove_topic(&namespace, &name("kept")).unwrap_err();
     assert!(matches!(refused, OpenError::NotRemoved { .. }), "{refused}");
     assert!(

@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{self, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -117,6 +118,22 @@ impl Guard {
     }
 }
 
+/// Locked exclusively while a child is started: until its `exec`, it has a copy of each descriptor
+/// of this process.
+static CHILD_STARTS: RwLock<()> = RwLock::new(());
+
+/// Prevents the other threads from starting a child until the guard is dropped, so that a file that
+/// this thread closes is open nowhere. This thread must not start a child meanwhile.
+pub fn prevent_child_starts() -> RwLockReadGuard<'static, ()> {
+    CHILD_STARTS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts `command`; returns when the child has called `exec`.
+fn start(command: &mut Command) -> process::Child {
+    let _exclusive = CHILD_STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    command.spawn().unwrap()
+}
+
 /// Returns a command that runs this binary again, to play `role`.
 fn command(role: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
@@ -130,11 +147,10 @@ fn command(role: &str) -> Command {
 /// Runs a child in `role` to its end, with `dir` as its `$HORUS_SHM_DIR`, and returns its output
 /// and status.
 pub fn outcome(role: &str, dir: &Path) -> process::Output {
-    command(role)
-        .env("HORUS_SHM_DIR", dir)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    let mut command = command(role);
+    command.env("HORUS_SHM_DIR", dir).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    start(&mut command).wait_with_output().unwrap()
 }
 
 /// A process that plays a role; killed when dropped.
@@ -147,12 +163,9 @@ pub struct Child {
 impl Child {
     /// Starts a child in `role`, with `dir` as its `$HORUS_SHM_DIR`.
     pub fn spawn(role: &str, dir: &Path) -> Self {
-        let mut process = command(role)
-            .env("HORUS_SHM_DIR", dir)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = command(role);
+        command.env("HORUS_SHM_DIR", dir).stdin(Stdio::piped());
+        let mut process = start(command.stdout(Stdio::piped()));
         let said = BufReader::new(process.stdout.take().unwrap());
         let stdin = process.stdin.take();
         Self {

@@ -12,7 +12,7 @@ use super::{
     GROUP, MEMBER, OTHER_MEMBER, ROOT, answer, config, directories, expect_parts, lane_path,
     place_for_all, rights, set_mode, start, topic_path,
 };
-use crate::common::eventually;
+use crate::common::{eventually, prevent_child_starts};
 use crate::hostile::{FILE_NAME, Image, open_request, request, topic};
 use crate::spawn;
 
@@ -113,6 +113,8 @@ fn every_member_removes_what_a_dead_one_left() {
 
 /// Writes a file of the topic that an earlier release, boot or registry left, for the user `uid`.
 fn plant_stale(namespace: &Namespace, uid: u32, field: &str, value: u128) {
+    // WHY: no child of another test must keep it open.
+    let _guard = prevent_child_starts();
     let mut image = Image::valid(namespace, &request());
     image.set(field, value);
     image.fix_checksum();

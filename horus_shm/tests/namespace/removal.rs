@@ -7,7 +7,7 @@ use std::path::Path;
 use horus_shm::{Namespace, NamespaceRemoveError};
 
 use super::{config, set_mode};
-use crate::common::{Child, eventually, private_dir, say};
+use crate::common::{Child, eventually, prevent_child_starts, private_dir, say};
 
 /// Puts another file in the place of a registry.
 type Plant = fn(&Path);
@@ -31,6 +31,8 @@ fn a_namespace_that_cannot_be_opened_can_be_removed() {
             set_mode(path, 0o666);
         }),
     ];
+    // WHY: the removal finds out whether another process has one of the files open.
+    let _guard = prevent_child_starts();
     for (what, plant) in plants {
         let dir = private_dir();
         let config = config(dir.path());
@@ -107,10 +109,12 @@ pub(super) fn remove_with_few_descriptors(dir: &Path) {
 fn a_namespace_of_more_topics_than_descriptors_can_be_removed() {
     let dir = private_dir();
     let namespace = Namespace::open(&config(dir.path())).unwrap();
+    // WHY: no child of another test must keep one open.
+    let guard = prevent_child_starts();
     for topic in 0..200 {
         fs::write(namespace.topics_path().join(format!("t{topic}")), "").unwrap();
     }
-    drop(namespace);
+    drop((namespace, guard));
     let mut child = Child::spawn("remove with few descriptors", dir.path());
     assert_eq!(child.listen(), "removed");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -6,7 +6,8 @@ use horus_shm::internals::layout::{SCHEMA_BYTES_MAX, SCHEMA_OFFSET};
 use horus_shm::{OpenError, Segment};
 
 use super::Verdict::{Accepted, Damaged, Mismatch, NotATopic, Replaced};
-use super::{Verdict, alone, expect_verdict};
+use super::{Verdict, expect_verdict};
+use crate::common::prevent_child_starts;
 use crate::hostile::{self, FIELDS, Field, Scene};
 
 #[test]
@@ -189,7 +190,7 @@ fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
 
 /// Opens a file for each flipped bit of the fixed header.
 fn flip_every_bit(fix_checksum: bool, wanted: impl Fn(Field) -> &'static [Verdict]) {
-    let _alone = alone();
+    let _guard = prevent_child_starts();
     let mut scene = Scene::new();
     for &field in FIELDS {
         let (name, offset, bytes) = field;

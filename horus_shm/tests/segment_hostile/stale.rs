@@ -8,8 +8,8 @@ use horus_shm::internals::layout::{HEADER_BYTES, LAYOUT_VERSION};
 use horus_shm::{OpenError, Segment};
 
 use super::Verdict::Replaced;
-use super::{alone, expect_verdict};
-use crate::common::Child;
+use super::expect_verdict;
+use crate::common::{Child, prevent_child_starts};
 use crate::hostile::{Image, Scene, expect_actionable, expect_linked, expect_usable};
 
 /// A valid file of another version, boot or registry, and the error while a process has it open.
@@ -46,7 +46,7 @@ fn stale_images(scene: &Scene) -> Vec<Stale> {
 
 #[test]
 fn a_stale_file_that_no_process_has_open_is_replaced_silently() {
-    let _alone = alone();
+    let _guard = prevent_child_starts();
     let mut scene = Scene::new();
     for Stale {
         what, mut image, ..
@@ -63,7 +63,7 @@ fn a_stale_file_that_no_process_has_open_is_replaced_silently() {
 
 #[test]
 fn a_stale_file_of_another_layout_may_have_any_size_and_is_replaced_silently() {
-    let _alone = alone();
+    let _guard = prevent_child_starts();
     let mut scene = Scene::new();
     for file_bytes in [824, 1024, 4096, 1 << 20] {
         let mut image = scene.image();
@@ -88,6 +88,7 @@ fn expect_refused_while_held<H>(scene: &mut Scene, hold: impl Fn(&Path) -> H) {
     {
         scene.plant(&image);
         let held = hold(&scene.path());
+        let _guard = prevent_child_starts();
         for answer in [
             scene.open(),
             scene.open_or_create(),
@@ -116,7 +117,6 @@ fn expect_refused_while_held<H>(scene: &mut Scene, hold: impl Fn(&Path) -> H) {
 
 #[test]
 fn a_stale_file_that_a_descriptor_has_open_is_refused() {
-    let _alone = alone();
     let mut scene = Scene::new();
     expect_refused_while_held(&mut scene, |path| File::open(path).unwrap());
     let open = |path: &Path| {
@@ -131,7 +131,6 @@ fn a_stale_file_that_a_descriptor_has_open_is_refused() {
 
 #[test]
 fn a_stale_file_that_is_only_mapped_is_refused() {
-    let _alone = alone();
     let map = |path: &Path| {
         let file = File::open(path).unwrap();
         memmap2::MmapOptions::new()
@@ -144,7 +143,6 @@ fn a_stale_file_that_is_only_mapped_is_refused() {
 
 #[test]
 fn a_stale_file_that_another_process_has_open_is_refused() {
-    let _alone = alone();
     let dir = crate::spawn::shm_dir();
     let path = dir.path().to_path_buf();
     let mut scene = Scene::in_namespace(crate::spawn::namespace(&path), dir);
@@ -157,11 +155,11 @@ fn a_stale_file_that_another_process_has_open_is_refused() {
 
 #[test]
 fn a_topic_in_use_under_a_registry_that_a_user_removed_is_refused_until_its_users_end() {
-    let _alone = alone();
     let dir = crate::spawn::shm_dir();
     let path = dir.path().to_path_buf();
     let mut child = Child::spawn("attend", &path);
     assert_eq!(child.listen(), "here");
+    let _guard = prevent_child_starts();
     fs::remove_file(path.join("default/registry")).unwrap();
     let mut scene = Scene::in_namespace(crate::spawn::namespace(&path), dir);
     for answer in [scene.open(), scene.open_or_create(), scene.inspect()] {
@@ -181,7 +179,7 @@ fn a_topic_in_use_under_a_registry_that_a_user_removed_is_refused_until_its_user
 /// No process has the file open, so it is replaced, and no opener makes another one fail.
 #[test]
 fn many_openers_of_a_stale_file_end_on_one_new_file() {
-    let _alone = alone();
+    let _guard = prevent_child_starts();
     let scene = Scene::new();
     let mut errors = Vec::new();
     let images = stale_images(&scene);
