@@ -17,7 +17,7 @@ use horus_shm::{
     FanoutShm, Namespace, OpenError, RingOptions, SendError, SpscShm, fork_epoch, machine,
 };
 
-use common::{Child, eventually, fork, join_fork, role, say};
+use common::{Child, eventually, fork, join_fork, limit_time, role, say};
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
 use stream::{Account, Tagged};
 use tracer::ends::{CAPACITY, Kind, Ring};
@@ -301,8 +301,7 @@ fn fork_while_the_machine_is_examined() {
                     std::hint::spin_loop();
                 }
                 join_fork(fork(|| {
-                    // SAFETY: the call takes no pointer. It ends a child that hangs.
-                    unsafe { libc::alarm(5) };
+                    limit_time();
                     machine().pause_ns > 0.0
                 }))
             })

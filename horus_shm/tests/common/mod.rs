@@ -118,6 +118,12 @@ impl Guard {
     }
 }
 
+/// Ends this process by SIGALRM if it does not call this function again within [`LONG_PATIENCE`].
+pub fn limit_time() {
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::alarm(LONG_PATIENCE.as_secs() as u32) };
+}
+
 /// Locked exclusively while a child is started: until its `exec`, it has a copy of each descriptor
 /// of this process.
 static CHILD_STARTS: RwLock<()> = RwLock::new(());
