@@ -300,7 +300,10 @@ fn receive_without(call: &str, in_set: bool) {
         true => Receiver::in_set(consumer(&segment), vec![consumer(&silent)]),
         false => Receiver::new(consumer(&segment)),
     };
-    let polls = receiver.wait_in_vain(2 * SLEEP_MAX);
+    // WHY not once: on a busy machine, sleeps end late, and then few of them fit in. A thread that
+    // sleeps for whole slices makes two in each round.
+    let mut rounds = (0..50).map(|_| receiver.wait_in_vain(2 * SLEEP_MAX));
+    let polls = rounds.find(|&sleeps| sleeps > 2).unwrap_or(2);
     say("ready");
     let numbers: Vec<_> = (0..MESSAGES).map(|_| receiver.receive()[1]).collect();
     assert!(numbers.into_iter().eq(0..MESSAGES));
