@@ -215,6 +215,13 @@ fn only_a_send_that_fails_counts_as_refused() {
 
 #[test]
 fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
+    // WHY not once: a busy machine may keep the thread from the CPU until there is no time left to
+    // sleep.
+    let has_slept = (0..20).any(|_| slices_until_a_stalled_reader_is_given_up() > 0);
+    assert!(has_slept, "it had to sleep");
+}
+
+fn slices_until_a_stalled_reader_is_given_up() -> u64 {
     let segment = topic(None, "topic", &reliable(WakeBarrier::Fence, 2));
     let _stalled = consumer(&segment);
     // WHY longer: under miri time passes with each step, and none would be left to sleep.
@@ -224,12 +231,12 @@ fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
     let mut producer = Producer::<Message>::new(raw);
     let sends = || (0..4).for_each(|n| producer.send_until(asleep(), &[0, n, 0]).unwrap());
     let ((), awaited) = Awaited::of(sends);
-    assert!(awaited.slices > 0, "it had to sleep");
     assert!(
         now_ns() - awaited.begin_ns < GUARD.as_nanos() as u64 / 2,
         "it slept up to the hang guard"
     );
     assert_eq!(room_waiters(&segment), 0);
+    awaited.slices
 }
 
 #[test]
