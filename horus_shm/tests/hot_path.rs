@@ -8,6 +8,7 @@ mod spawn;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -418,14 +419,33 @@ fn faults() {
     }
 }
 
-#[test]
-fn send_and_recv_fault_on_no_page_after_one_lap() {
+/// Returns the rings of a new process in which messages have faulted, and the number of faults.
+fn faulting_rings() -> BTreeMap<String, u64> {
     let dir = shm_dir();
     let mut child = Child::spawn("faults", dir.path());
     assert_eq!(child.listen(), "true", "a fault is not counted");
+    let mut faulting = BTreeMap::new();
     for _ in 0..38 {
         let said = child.listen();
-        assert!(said.starts_with("0 in "), "page faults: {said}");
+        let (faults, ring) = said.split_once(" in ").unwrap();
+        if faults != "0" {
+            *faulting.entry(ring.into()).or_default() += faults.parse::<u64>().unwrap();
+        }
     }
     child.finish();
+    faulting
+}
+
+#[test]
+fn send_and_recv_fault_on_no_page_after_one_lap() {
+    let mut faulting = faulting_rings();
+    // WHY again: the kernel may move a page, which then faults once. A ring that faults by itself
+    // does so in each process.
+    for _ in 0..4 {
+        if !faulting.is_empty() {
+            let again = faulting_rings();
+            faulting.retain(|ring, _| again.contains_key(ring));
+        }
+    }
+    assert!(faulting.is_empty(), "page faults: {faulting:?}");
 }
