@@ -264,6 +264,13 @@ fn open_without_memory() {
 /// A publisher that has grown moves to the next file of its topic, and its reader has no memory for
 /// the longer slots. The reader keeps the former file until it has.
 fn move_without_memory() {
+    // WHY not once: the reader may try the former file first.
+    let is_tried = (0..10).any(|_| move_with_memory_for_one_lane());
+    assert!(is_tried, "it always mapped the lane of the former file");
+}
+
+/// Returns false if the reader could map the lane of the former file.
+fn move_with_memory_for_one_lane() -> bool {
     forbid_name_watch_thread();
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;
@@ -310,15 +317,23 @@ fn move_without_memory() {
         lane_bytes = cause.bytes;
     }
     assert_eq!(consumer.stats().unmapped, 2);
-    // There is memory for one lane, and the reader tries that of the present file first.
+    // There is memory for one lane. The reader tries that of the present file first, unless the
+    // clock ticked between its last attempts in the two files.
     leave_bytes(lane_bytes);
-    common::eventually("it maps the new lane", || {
-        assert_eq!(recv(&mut consumer), None);
-        consumer.stats().unmapped == 1
+    let mut older = None;
+    common::eventually("it maps a lane", || {
+        older = recv(&mut consumer);
+        older.is_some() || consumer.stats().unmapped == 1
     });
-    for _ in 0..3 {
+    // WHY it may get the older message then: the limit leaves some room for other memory, too.
+    let mut again = (0..3).filter_map(|_| {
         consumer.require_whole_messages();
-        assert_eq!(recv(&mut consumer), None, "an older message waits");
+        recv(&mut consumer)
+    });
+    if let Some(older) = older.or_else(|| again.next()) {
+        assert_eq!(older, (2, long.len()), "an older message waited");
+        set_limit(libc::RLIMIT_AS, before);
+        return false;
     }
     set_limit(libc::RLIMIT_AS, before);
     let mut received = Vec::new();
@@ -331,6 +346,7 @@ fn move_without_memory() {
     let stats = consumer.stats();
     assert_eq!((stats.received, stats.lost, stats.waiting), (4, 0, 0));
     assert_eq!(consumer.check(), Ok(()));
+    true
 }
 
 /// Returns the file and the endpoints of a topic whose messages have any length. They notice only
