@@ -289,13 +289,19 @@ mod tests {
     #[test]
     fn both_clocks_show_the_same_time() {
         let mut clock = Clock::new();
-        for _ in 0..1000 {
-            clock.resync();
+        let mut comparisons = 0;
+        while comparisons < 1000 {
+            let begin = clock.resync();
             let before = kernel_ns();
             let shown = clock.now_ns();
             let after = kernel_ns();
+            // WHY: after an interruption, the clock shows the drift of all that time.
+            if after - begin > 1_000_000 {
+                continue;
+            }
             // WHY 2000: the counter's drift in that time, and the error of a reading.
             assert!(before.saturating_sub(2000) <= shown && shown <= after + 2000);
+            comparisons += 1;
         }
     }
 
