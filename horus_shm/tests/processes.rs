@@ -23,7 +23,7 @@ use horus_shm::{
     ReadMode, Request, RingOptions, Segment, TopicName, TypeInfo, sweep,
 };
 
-use common::{Child, eventually, role, say};
+use common::{Child, Guard, eventually, role, say};
 use crew::{KINDS, accuse, expect_no_accusation, soon};
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir, topic_files};
 use stream::{Account, Tagged};
@@ -139,14 +139,18 @@ fn count(namespace: &Arc<Namespace>, kind: Kind, total: u64) {
     let mut receiver = ring.receiver().unwrap();
     let mut account = Account::default();
     say("ready");
-    let stats = soon(|| {
+    let mut guard = Guard::new();
+    let stats = loop {
         while let Some(message) = receiver.recv() {
             account.take(&message);
         }
-        receiver
-            .stats()
-            .filter(|stats| stats.sent == total && stats.waiting == 0)
-    });
+        let stats = receiver.stats().unwrap();
+        if stats.sent == total && stats.waiting == 0 {
+            break stats;
+        }
+        guard.stuck(stats.sent + stats.received);
+        std::thread::yield_now();
+    };
     if let Err(fault) = account.expect_sound(stats) {
         accuse(&fault);
     }
