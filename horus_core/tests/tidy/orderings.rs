@@ -18,7 +18,7 @@ pub(crate) const DOCS: &str = "docs/memory-ordering.md";
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// Files of `horus_shm` that name orderings, besides [`EDGES`].
-const ORDERING_PLACES: [&str; 7] = [
+const ORDERING_PLACES: [&str; 8] = [
     EDGES,
     // Words, whose accesses get their orderings from edges.
     "horus_shm/src/protocol/sync.rs",
@@ -26,6 +26,8 @@ const ORDERING_PLACES: [&str; 7] = [
     "horus_shm/src/protocol/copy.rs",
     // Statics of this process that `fork` handlers access; models do not replace that memory.
     "horus_shm/src/process/fork.rs",
+    // Statics of this process that a forked child must not wait for.
+    "horus_shm/src/os/once.rs",
     // Statics of this process that signal handlers access.
     "horus_shm/src/os/fault.rs",
     "horus_shm/src/os/signal.rs",

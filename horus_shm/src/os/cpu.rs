@@ -4,9 +4,9 @@
 //! describes these measurements, and says how to repeat them on another machine.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::time::Instant;
 
+use crate::os::once::SetOnce;
 use crate::protocol::copy;
 use crate::protocol::tuning::{Pauses, Tuning, Vectors};
 
@@ -78,16 +78,12 @@ pub struct Machine {
 /// does creating a channel that depends on the settings.) Makes no system call, and writes to no
 /// file.
 pub fn machine() -> &'static Machine {
-    static MACHINE_PROPERTIES: OnceLock<Machine> = OnceLock::new();
-    if let Some(machine) = MACHINE_PROPERTIES.get() {
-        return machine;
-    }
-    // WHY outside of the initialisation, though several threads may do it at the same time: a child
-    // that is forked during the initialisation waits for its end for ever.
-    let machine = Machine::examine();
-    MACHINE_PROPERTIES.get_or_init(|| {
+    static MACHINE_PROPERTIES: SetOnce<Machine> = SetOnce::new();
+    MACHINE_PROPERTIES.get().unwrap_or_else(|| {
+        let machine = Machine::examine();
+        // WHY first: a child that is forked next may find the machine, and then sets nothing.
         machine.tuning.set_current();
-        machine
+        MACHINE_PROPERTIES.get_or_set(machine)
     })
 }
 

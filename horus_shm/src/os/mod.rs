@@ -6,7 +6,6 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::OnceLock;
 
 use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
@@ -21,6 +20,7 @@ pub(crate) mod fault;
 pub(crate) mod futex;
 pub(crate) mod group;
 pub(crate) mod lock;
+pub(crate) mod once;
 pub(crate) mod region;
 pub(crate) mod remaining_threads;
 pub(crate) mod rt;
@@ -29,6 +29,8 @@ pub(crate) mod signal_action;
 pub mod stderr;
 pub(crate) mod termination;
 pub mod thread;
+
+use once::SetOnce;
 
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
@@ -568,13 +570,13 @@ pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
 
 /// Returns the kernel's random id of the current boot of the machine. A process reads it only once.
 pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
-    static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
+    static BOOT_ID: SetOnce<[u8; 16]> = SetOnce::new();
     if let Some(id) = BOOT_ID.get() {
         return Ok(*id);
     }
     // WHY an error is not kept: `/proc` may be mounted later.
     let id = read_boot_id()?;
-    Ok(*BOOT_ID.get_or_init(|| id))
+    Ok(*BOOT_ID.get_or_set(id))
 }
 
 fn read_boot_id() -> io::Result<[u8; 16]> {
