@@ -14,8 +14,9 @@ use super::private::Private;
 
 /// Number of nodes that hang at the same time.
 const NODES: usize = 30;
-/// The longest time from the first call of a safe state to the last one. If the supervisor waited
-/// 20 ms for each safe state that has begun, after each new one, it would take 9 s.
+/// The longest time from the first call of a safe state to the last one, once all nodes hang. If
+/// the supervisor waited 20 ms for each safe state that has begun, after each new one, it would
+/// take 9 s.
 const CALLS_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// All nodes may wait for the same lock or bus.
@@ -26,6 +27,7 @@ fn the_supervisor_does_not_wait_again_for_each_slow_safe_state() {
     scheduler.compute_threads(NODES);
     let is_free = Arc::new(AtomicBool::new(false));
     let calls = Arc::new(Mutex::new(Vec::new()));
+    let begins = Arc::new(Mutex::new(Vec::new()));
     for number in 0..NODES {
         let node = scheduler.node(&format!("node {number}")).compute();
         let node = node.rate(10.hz()).watchdog(Duration::from_millis(100));
@@ -36,7 +38,9 @@ fn the_supervisor_does_not_wait_again_for_each_slow_safe_state() {
             receiver
         };
         let is_free = Arc::clone(&is_free);
+        let begins = Arc::clone(&begins);
         let tick = move |_: &mut Context<'_>| {
+            begins.lock().unwrap().push(Instant::now());
             while !is_free.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -45,11 +49,14 @@ fn the_supervisor_does_not_wait_again_for_each_slow_safe_state() {
     }
     let running = scheduler.start().unwrap();
     until("all are called", || calls.lock().unwrap().len() == NODES);
+    let last_begin = begins.lock().unwrap().iter().copied().max().unwrap();
     is_free.store(true, Ordering::Relaxed);
     let times = calls.lock().unwrap();
     let times = times.iter().map(|(time, _)| *time);
     let (first, last) = (times.clone().min().unwrap(), times.max().unwrap());
-    assert!(last - first < CALLS_TIME_MAX, "{:?}", last - first);
+    // WHY the last begin: a busy machine may start the threads late.
+    let took = last.saturating_duration_since(first.max(last_begin));
+    assert!(took < CALLS_TIME_MAX, "{took:?}");
     running.finish().unwrap();
 }
 
@@ -68,16 +75,20 @@ fn a_safe_state_that_has_not_returned_when_the_node_hangs_again_is_reported() {
         receiver
     };
     let node = scheduler.node("bad").watchdog(LONG / 100);
-    let tick = move |context: &mut Context<'_>| match context.tick() {
-        number @ 0..2 => until("it is called", || calls.load(Ordering::Relaxed) > number),
-        _ => context.stop(),
+    let tick = move |context: &mut Context<'_>| {
+        let number = context.tick().min(1);
+        until("it is called", || calls.load(Ordering::Relaxed) > number);
     };
     node.safe_state_on_other_thread(begin).build(tick).unwrap();
+    let (handle, watched) = (scheduler.handle(), recorded.clone());
     let watch = thread::spawn(move || {
         until("it is called twice", || senders.lock().unwrap().len() == 2);
-        let mut senders = senders.lock().unwrap();
-        senders.pop().unwrap().send(Ok(())).unwrap();
-        senders.clear();
+        let sender = senders.lock().unwrap().pop().unwrap();
+        sender.send(Ok(())).unwrap();
+        until("the second one returns", || {
+            watched.count("bad", NodeEvent::SAFE_STATE_ENTERED) == 1
+        });
+        handle.stop();
     });
     scheduler.run().unwrap();
     watch.join().unwrap();
@@ -92,7 +103,7 @@ fn a_safe_state_that_has_not_returned_when_the_node_hangs_again_is_reported() {
 
 /// Number of ticks that are too slow. If each of them had its three events in the black box, it
 /// would have no room for others.
-const SLOW_TICKS: u64 = 300;
+const SLOW_TICKS: u64 = 100;
 
 /// All ticks last longer than the limit of the watchdog.
 #[test]
@@ -113,7 +124,10 @@ fn a_node_that_is_always_stuck_leaves_an_emergency_stop_in_the_black_box() {
     publisher.send(stop).unwrap();
     until("it stops", || recorded.all().iter().any(stops));
     publisher.send(EmergencyStop::release("test", "")).unwrap();
-    until("it is slow", || ticks(&handle, "slow") > SLOW_TICKS);
+    let before = ticks(&handle, "slow");
+    until("it is slow", || {
+        ticks(&handle, "slow") > before + SLOW_TICKS
+    });
     running.finish().unwrap();
     let events = black_box(private.namespace(), "robot").unwrap();
     assert!(events.iter().any(stops), "{} events", events.len());
