@@ -130,11 +130,15 @@ fn sleeping_actors_enter_their_safe_state() {
         options.spawn(wheel).unwrap()
     };
     let wheels: Vec<_> = (0..ACTORS).map(spawn).collect();
-    for round in 1..=3 {
+    let (mut round, mut slow_rounds) = (0, 0);
+    while round < 3 || slow_rounds == round {
+        round += 1;
         let begin = Instant::now();
         site.send_stop(true);
         until("all are safe", || shown.entered() == SAFE as u64 * round);
         let took = begin.elapsed();
+        // A group that is not safe after 100 ms is reported. A busy machine may delay it.
+        slow_rounds += u64::from(took >= Duration::from_millis(50));
         until("it is reported", || {
             site.recorded
                 .of("fleet", NodeEvent::SAFE_STATE_ENTERED)
@@ -158,15 +162,14 @@ fn sleeping_actors_enter_their_safe_state() {
             shown.handled() == ACTORS as u64 * round
         });
     }
-    assert_eq!(shown.entered(), SAFE as u64 * 3);
-    assert_eq!(site.recorded.count("fleet", NodeEvent::FAILED), 0);
+    assert_eq!(shown.entered(), SAFE as u64 * round);
+    assert!(site.recorded.count("fleet", NodeEvent::FAILED) <= slow_rounds);
     site.running.finish().unwrap();
 }
 
-/// The mail of an actor waits behind its safe state, and an actor whose handler does not return is
-/// reported by its name, while others do not wait for it.
-#[test]
-fn an_actor_that_is_not_safe_in_time_is_reported() {
+/// Engages a stop while one of three actors hangs, and one does not reach its safe state. Returns
+/// the text of the report.
+fn report_of_actors_that_are_not_safe() -> String {
     let site = Site::new(2);
     let (hung, busy, stubborn) = (Shown::default(), Shown::default(), Shown::default());
     let spawn = |shown: &Shown| {
@@ -195,7 +198,6 @@ fn an_actor_that_is_not_safe_in_time_is_reported() {
     let failed = || site.recorded.of("fleet", NodeEvent::FAILED);
     until("it is reported", || !failed().is_empty());
     let text = failed()[0].text.as_str().to_owned();
-    assert!(text.starts_with("2 of 3 actors"), "{text}");
     assert!(text.contains("hung") && text.contains("stubborn"), "{text}");
     drop(release);
     stubborn.is_stubborn.store(false, Ordering::Relaxed);
@@ -217,6 +219,17 @@ fn an_actor_that_is_not_safe_in_time_is_reported() {
     assert_eq!(answer.wait(LONG), Ok(1), "after the safe state");
     assert_eq!(failed().len(), 1);
     site.running.finish().unwrap();
+    text
+}
+
+/// The mail of an actor waits behind its safe state, and an actor whose handler does not return is
+/// reported by its name, while others do not wait for it.
+#[test]
+fn an_actor_that_is_not_safe_in_time_is_reported() {
+    // WHY again: on a busy machine the third one may not be safe in time, either.
+    until("two are reported", || {
+        report_of_actors_that_are_not_safe().starts_with("2 of 3 actors")
+    });
 }
 
 /// A stop that is engaged reaches actors that are spawned later and that pause after a failure, and

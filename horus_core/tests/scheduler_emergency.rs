@@ -21,12 +21,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use actors::{Child, End, exit, namespace_in, private_dir, role, say};
+use actors::{Child, End, exit, hear, namespace_in, private_dir, role, say};
 use executors::{EXECUTORS, Executor, LONG, Recorded, supervisor_time, ticks, until};
 use horus_core::actor::Actors;
-use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::message::{EmergencyStop, NodeEvent, monotonic_now_ns};
 use horus_core::prelude::*;
 #[cfg(feature = "async-io")]
 use horus_core::scheduler::{AsyncNode, AsyncNodeAdapter, TickFuture};
@@ -80,12 +80,15 @@ fn engage(private: &Private) {
 /// the end of the run before the supervisor sees the stop.
 #[test]
 fn a_node_that_begins_an_emergency_stop_and_ends_the_run_makes_all_others_safe() {
-    for _ in 0..5 {
+    let mut rounds = 0;
+    until("all are safe five times", || {
         let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
         let mut scheduler = recorded.scheduler(&private);
         let (names, _groups) = add_motors(&mut scheduler, &private, &calls);
         let mut publisher = emergency_stop_publisher(private.namespace()).unwrap();
+        let (begin, begun) = channel();
         let bumper = move |context: &mut Context<'_>| {
+            begin.send(context.started_ns()).unwrap();
             publisher.send(EmergencyStop::engage("bumper", "")).unwrap();
             context.stop();
         };
@@ -95,11 +98,17 @@ fn a_node_that_begins_an_emergency_stop_and_ends_the_run_makes_all_others_safe()
             .build(bumper)
             .unwrap();
         assert_eq!(scheduler.run().unwrap().reason, StopReason::Requested);
-        for name in names {
-            assert_eq!(calls.of(&name), ["safe", "shutdown"], "{name}");
-        }
-        assert_eq!(recorded.count("", NodeEvent::EMERGENCY_STOP), 1);
-    }
+        // The end of a run waits 40 ms for the supervisor. A busy machine may delay it for longer.
+        let late_ns = begun.recv().unwrap() + 40_000_000;
+        let stops = recorded.of("", NodeEvent::EMERGENCY_STOP);
+        let is_seen_late = stops.iter().all(|stop| stop.monotonic_ns >= late_ns);
+        let is_late = is_seen_late && monotonic_now_ns() >= late_ns;
+        let is_safe = |name: &String| calls.of(name) == ["safe", "shutdown"];
+        let are_safe = stops.len() == 1 && names.iter().all(is_safe);
+        assert!(are_safe || is_late, "{stops:?}: {:?}", calls.0);
+        rounds += u64::from(are_safe);
+        rounds == 5
+    });
 }
 
 /// A slow tick keeps the run from its end. The threads of the other nodes have ended when the
@@ -289,10 +298,14 @@ fn an_emergency_stop_that_cannot_be_received_counts_as_engaged() {
     let event = recorded.of("", NodeEvent::EMERGENCY_STOP).remove(0);
     let text = "EMERGENCY STOP until 'emergency_stop' can be opened";
     assert!(event.to_string().starts_with(text), "{event}");
-    let before = supervisor_time();
+    let (before, begin) = (supervisor_time(), Instant::now());
     thread::sleep(Duration::from_millis(500));
     let passed = supervisor_time().saturating_sub(before);
-    assert!(passed < 25, "it does not sleep: {passed} of 50 ticks");
+    let all = begin.elapsed().as_millis() as u64 / 10;
+    assert!(
+        passed < all / 2,
+        "it does not sleep: {passed} of {all} ticks"
+    );
     assert_eq!(calls.of("motor"), ["safe"]);
     drop(publisher);
     until("it is over", || {
@@ -431,6 +444,7 @@ impl Node for Speaker {
 
 /// Runs nodes whose failures are printed to stderr, until a signal comes.
 fn fill_stderr(dir: &Path) {
+    assert_eq!(hear().as_deref(), Some("the pipe is short"));
     let mut scheduler = Scheduler::new();
     scheduler.namespace(&namespace_in(dir));
     scheduler.stop_on_signals();
@@ -460,6 +474,7 @@ fn a_full_stderr_keeps_no_node_from_its_safe_state_and_no_signal_from_the_run() 
     // SAFETY: the call takes no pointer.
     let set = unsafe { libc::fcntl(stderr.as_raw_fd(), libc::F_SETPIPE_SZ, bytes) };
     assert_eq!(set, bytes);
+    child.tell("the pipe is short");
     until("it is full", || {
         let mut waiting = 0;
         // SAFETY: the number is valid for the write.

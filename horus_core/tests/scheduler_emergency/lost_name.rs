@@ -40,8 +40,10 @@ fn an_emergency_stop_topic_that_cannot_be_followed_counts_as_engaged() {
     let handle = running.handle();
     let health = || handle.metrics("motor").unwrap().health;
     let file = private.namespace().topics_path().join("emergency_stop");
-    fs::remove_file(&file).unwrap();
-    fs::write(&file, "no topic").unwrap();
+    // WHY moved there: the scheduler makes a new file when it finds none.
+    let other = private.namespace().path().join("no_topic");
+    fs::write(&other, "no topic").unwrap();
+    fs::rename(other, &file).unwrap();
     until("it is safe", || health() == Health::Safe);
     let text = text_of_stop(&recorded);
     let begin = "until the new file of 'emergency_stop' can be opened: ";
@@ -81,7 +83,10 @@ fn a_removed_namespace_counts_as_an_emergency_stop() {
     let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
     let scheduler = scheduler_with_motor(&private, &recorded, &calls);
     let running = scheduler.start().unwrap();
-    fs::remove_dir_all(private.namespace().path()).unwrap();
+    // WHY moved before: otherwise the scheduler may make new files in it meanwhile.
+    let away = private.namespace().path().with_extension("removed");
+    fs::rename(private.namespace().path(), &away).unwrap();
+    fs::remove_dir_all(away).unwrap();
     let text = text_of_stop(&recorded);
     assert!(text.starts_with("until its program is started"), "{text}");
     let namespace = Namespace::open(private.namespace().config()).unwrap();
