@@ -8,18 +8,24 @@ const REPETITION: Duration = Duration::from_millis(600);
 /// `timeout` and others send a signal to a process and then to its group.
 #[test]
 fn a_repeated_signal_cuts_no_shutdown_short() {
-    let dir = shm_dir();
-    let mut child = Child::spawn("slow_end", dir.path());
-    child.await_word("tick main");
-    let signals = [libc::SIGTERM, libc::SIGINT];
-    signals.iter().for_each(|&signal| child.signal(signal));
-    // Two threads may handle them at the same time.
-    let end = child.wait();
-    assert!(
-        signals.map(|signal| End::Code(128 + signal)).contains(&end),
-        "{end:?}"
-    );
-    assert!(is_reversed(&mut child), "{:?}", child.said());
+    loop {
+        let dir = shm_dir();
+        let mut child = Child::spawn("slow_end", dir.path());
+        child.await_word("tick main");
+        let signals = [libc::SIGTERM, libc::SIGINT];
+        let begin = Instant::now();
+        signals.iter().for_each(|&signal| child.signal(signal));
+        // A busy machine may send the second one so late that it is no repetition.
+        let is_prompt = begin.elapsed() < Duration::from_millis(100);
+        // Two threads may handle them at the same time.
+        let end = child.wait();
+        if is_prompt {
+            let codes = signals.map(|signal| End::Code(128 + signal));
+            assert!(codes.contains(&end), "{end:?}");
+            assert!(is_reversed(&mut child), "{:?}", child.said());
+            break;
+        }
+    }
 }
 
 #[test]
