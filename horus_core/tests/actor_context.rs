@@ -423,6 +423,7 @@ fn init_may_watch_and_register_again() {
         actors: Actors,
         other: Address<Order>,
         downs: mpsc::Sender<Down>,
+        inits: mpsc::Sender<()>,
     }
 
     impl Actor for Guard {
@@ -431,6 +432,7 @@ fn init_may_watch_and_register_again() {
         fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
             context.watch(&self.other);
             self.actors.register("guard", &context.address())?;
+            self.inits.send(())?;
             Ok(())
         }
 
@@ -452,6 +454,7 @@ fn init_may_watch_and_register_again() {
         backoff: Duration::from_micros(100),
     };
     let (handle, watched) = (actors.clone(), other.clone());
+    let (inits, inited) = mpsc::channel();
     let guard = actors
         .options()
         .on_failure(policy)
@@ -459,14 +462,15 @@ fn init_may_watch_and_register_again() {
             actors: handle.clone(),
             other: watched.clone(),
             downs: downs.clone(),
+            inits: inits.clone(),
         });
     let guard = guard.unwrap();
     for failures in 1..=3 {
         guard.tell(()).unwrap();
         until("it has failed", || actors.counters().failures == failures);
     }
-    // A question to the other one comes behind the watches of the last `init`.
-    thread::sleep(Duration::from_millis(20));
+    // What is sent to the other one comes behind the watches of the last `init`.
+    (0..4).for_each(|_| inited.recv_timeout(LONG).unwrap());
     assert_eq!(actors.find::<()>("guard").unwrap(), guard);
     let refused = actors.register("guard", &other).unwrap_err();
     assert!(refused.to_string().contains("guard"), "{refused}");
