@@ -415,6 +415,10 @@ impl Node for Panicking {
     }
 }
 
+/// The watchdog of a node that panics. WHY so long: a busy machine may displace the thread of the
+/// node between the begin of its tick and the panic.
+const PANIC_WATCHDOG: Duration = Duration::from_millis(200);
+
 /// Runs a node that panics, with a slow panic hook, in each way to run one.
 fn slow_panics() {
     let before = std::panic::take_hook();
@@ -422,7 +426,7 @@ fn slow_panics() {
         let text = panic.payload().downcast_ref::<String>();
         // As long as a backtrace takes if the symbols have to be read first.
         if text.is_some_and(|text| text == SLOW_PANIC) {
-            thread::sleep(Duration::from_millis(300));
+            thread::sleep(2 * PANIC_WATCHDOG);
         } else {
             before(panic);
         }
@@ -448,7 +452,7 @@ fn slow_panics() {
             _ => node,
         };
         let calls = Arc::clone(&called);
-        let node = node.watchdog(Duration::from_millis(20));
+        let node = node.watchdog(PANIC_WATCHDOG);
         let node = node.safe_state(move || _ = calls.fetch_add(1, Ordering::Relaxed));
         node.build(Panicking(Arc::clone(&entered))).unwrap();
         let outcome = if class == "main, by itself" {
@@ -511,7 +515,7 @@ fn blocked_panic() {
     let node = scheduler
         .node("panics")
         .rate(100.hz())
-        .watchdog(Duration::from_millis(20));
+        .watchdog(PANIC_WATCHDOG);
     let node = node.safe_state(move || _ = calls.fetch_add(1, Ordering::Relaxed));
     node.build(Panicking(Arc::default())).unwrap();
     assert!(
