@@ -78,6 +78,8 @@ fn robot(dir: &Path) {
     while !running.is_stopping() {
         std::thread::sleep(Duration::from_millis(1));
     }
+    // WHY: the end of the run does not wait long for the printer, which waits for a reader.
+    assert_eq!(hear().as_deref(), Some("somebody reads"));
     running.finish().unwrap();
     say(format!("peak {}", bytes.load(Ordering::Relaxed)));
     let calls = kernel::calls();
@@ -112,6 +114,7 @@ fn a_line_of_a_real_time_node_allocates_nothing_and_calls_no_kernel() {
         stderr.read_to_string(&mut all).unwrap();
         all
     });
+    child.tell("somebody reads");
     let peak = child.await_word("peak");
     let calls = child.await_word("calls");
     assert_eq!(child.wait(), End::Code(0));

@@ -22,7 +22,7 @@ pub(super) fn fork_while_the_log_is_opened(dir: &Path) {
         for _ in 0..200 {
             let is_well = forked::fork(|| {
                 // SAFETY: the call takes no pointer. It ends a child that hangs.
-                unsafe { libc::alarm(10) };
+                unsafe { libc::alarm(60) };
                 let settings = LogSettings::new().namespace(&namespace);
                 settings.open().is_ok()
             });
