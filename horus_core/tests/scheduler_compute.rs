@@ -138,16 +138,18 @@ fn many_nodes_on_two_threads_have_their_turns_or_skip_them() {
             .node(&format!("n{index}"))
             .compute()
             .rate(250.hz())
+            // WHY: on a busy machine a tick may last so long that the pool gets another thread.
+            .watchdog(PATIENCE)
             .build(node)
             .unwrap();
     }
     let stopper = scheduler.handle();
     let all_ticks = Arc::clone(&ticks_of);
+    let all_threads = Arc::clone(&threads);
     let watch = thread::spawn(move || {
         let all = eventually(|| {
-            all_ticks
-                .iter()
-                .all(|ticks| ticks.load(Ordering::Relaxed) >= 10)
+            let enough = |ticks: &AtomicU64| ticks.load(Ordering::Relaxed) >= 10;
+            all_ticks.iter().all(enough) && all_threads.lock().unwrap().len() >= 2
         });
         stopper.stop();
         all

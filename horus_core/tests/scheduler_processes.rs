@@ -262,9 +262,18 @@ fn a_black_box_has_all_events_until_the_kill_except_the_last() {
         FAULTY
             .iter()
             .for_each(|node| _ = child.await_word(&format!("{node} ")));
+        let has_ticked = |node: &NodeMetrics| node.name == *"quiet" || node.ticks > 0;
         site.await_scheduler("lives", |info| {
-            info.process_id == Some(child.id()) && info.is_alive && is_running(info)
+            info.process_id == Some(child.id())
+                && info.is_alive
+                && is_running(info)
+                && (round > 0 || info.nodes.iter().all(has_ticked))
         });
+        let id = child.id();
+        let is_late = |event: &NodeEvent| {
+            event.kind == NodeEvent::MISSED && event.node == *"late" && event.process_id == id
+        };
+        until("'late' is late", || site.events().iter().any(is_late));
         let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
         for command in 0..rng.usize(..6) {
             if command % 2 == 0 {
@@ -313,10 +322,7 @@ fn a_black_box_has_all_events_until_the_kill_except_the_last() {
             mine.iter()
                 .any(|event| event.kind == NodeEvent::SCHEDULER_STARTED)
         );
-        assert!(
-            mine.iter()
-                .any(|event| event.kind == NodeEvent::MISSED && event.node == *"late")
-        );
+        assert!(mine.iter().any(is_late));
         // An old event is overwritten only by a new one.
         let stayed = before.iter().filter(|event| events.contains(event)).count();
         assert!(
@@ -336,12 +342,7 @@ fn a_black_box_has_all_events_until_the_kill_except_the_last() {
             is_running(&info) && info.nodes.len() == 8,
             "the last status: {info:?}"
         );
-        assert!(
-            info.nodes
-                .iter()
-                .all(|node| node.name == *"quiet" || node.ticks > 0)
-                || round > 0
-        );
+        assert!(round > 0 || info.nodes.iter().all(has_ticked));
         let error = remote.pause("quiet").unwrap_err();
         assert!(matches!(error, RemoteError::NotRunning { .. }), "{error}");
     }
