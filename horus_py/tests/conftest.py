@@ -74,6 +74,14 @@ def children():
     return found
 
 
+def until(condition, step=lambda: time.sleep(0.001)):
+    """Waits until the condition is true. Calls `step` after each time that it is not."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it does not come to that"
+        step()
+
+
 class Program:
     """A script in a process of its own. Each script here ends when its input does."""
 

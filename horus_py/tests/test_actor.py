@@ -6,20 +6,13 @@ import time
 
 import horus
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, until
 
 BURSTS = horus._horus._actor_bursts
 
 
 class Thing:
     """An object with weak references."""
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.001)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import weakref
 
 import horus
 import pytest
-from conftest import PATIENCE
-from test_actor import Collects, Thing, actors, settle, until
+from conftest import PATIENCE, until
+from test_actor import Collects, Thing, actors, settle
 
 __all__ = ["actors"]
 

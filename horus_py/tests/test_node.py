@@ -8,9 +8,7 @@ import time
 
 import horus
 import pytest
-
-# The time limit in seconds of waits that would otherwise hang, on a slow machine.
-PATIENCE = 60
+from conftest import PATIENCE, until
 
 
 @pytest.fixture
@@ -35,13 +33,6 @@ def kinds(namespace, name="test"):
     except horus.OpenTopicError:
         # The scheduler has its name already, and creates its black box next.
         return []
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.001)
 
 
 @pytest.mark.parametrize(

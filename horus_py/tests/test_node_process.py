@@ -6,7 +6,8 @@ import sys
 
 import horus
 import pytest
-from test_node import PATIENCE, kinds, until
+from conftest import PATIENCE, until
+from test_node import kinds
 
 CHILD = """
 import os, signal, sys, time

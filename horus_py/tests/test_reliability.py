@@ -14,6 +14,7 @@ from pathlib import Path
 import horus
 import pytest
 import victims
+from conftest import until
 from victims import KINDS, PATIENCE, checked, made
 
 MORE = 30 if os.environ.get("HORUS_TORTURE") == "1" else 1
@@ -88,13 +89,6 @@ def crew(directory, tmp_path):
     yield crew
     # No process found a torn, duplicate or missing message.
     assert crew.end() == ""
-
-
-def until(condition, step=lambda: time.sleep(0.0005)):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it does not come to that"
-        step()
 
 
 class Account:

@@ -7,7 +7,7 @@ import time
 
 import horus
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, until
 
 
 class Motor(horus.Node):
@@ -41,13 +41,6 @@ def fails(context):
 def stops(context):
     if context.tick == 2:
         context.stop()
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 def test_nodes_are_safe_after_a_failure_before_the_program_calls_again(namespace):

@@ -1,10 +1,9 @@
 """Swaps of nodes that topics wake."""
 
-import time
 
 import horus
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, until
 
 
 class Listener(horus.Node):
@@ -21,13 +20,6 @@ class Listener(horus.Node):
         message = self.recv("scan")
         if message is not None:
             self.seen.append((self.name, message["number"]))
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 def test_a_node_that_topics_wake_is_swapped_with_its_subscribers(namespace):
