@@ -118,6 +118,8 @@ def test_a_question_is_answered_by_what_the_handler_returns_or_replies(actors):
     assert address.ask("reply", timeout=PATIENCE) == "replied"
     with pytest.raises(TimeoutError):
         address.ask("later", timeout=0.02)
+    # WHY: on a busy machine, the question is handled after the time is over.
+    until(lambda: kept)
     assert kept[0].message == "later" and kept[0].cancelled
     kept.pop().reply("too late")
     later = threading.Thread(target=lambda: until(lambda: kept) or kept[0].reply("late"))
@@ -427,13 +429,17 @@ def test_a_group_without_threads_needs_a_scheduler_that_is_run(directory):
     seen = []
 
     def spawn(scheduler):
-        address = scheduler.actors("fleet", threads=0).spawn(lambda message, _: seen.append(message))
+        def handle(message, context):
+            seen.append(message)
+            scheduler.stop()
+
+        address = scheduler.actors("fleet", threads=0).spawn(handle)
         address.tell(len(seen))
 
     for run in ("run_for", "simulate"):
         scheduler = horus.Scheduler(run)
         spawn(scheduler)
-        getattr(scheduler, run)(0.1)
+        getattr(scheduler, run)(PATIENCE)
     scheduler = horus.Scheduler("ticks")
     spawn(scheduler)
     with scheduler:
@@ -537,26 +543,26 @@ def test_a_worker_takes_the_gil_once_for_many_messages(directory):
 
 
 def test_other_threads_run_beside_actors_that_always_have_mail(directory):
-    def work():
-        begin = time.perf_counter()
+    def share():
+        """Returns the part of the CPU time of this process that this thread gets for some work."""
+        thread, process = time.thread_time(), time.process_time()
         for _ in range(1_000_000):
             pass
-        return time.perf_counter() - begin
+        return (time.thread_time() - thread) / (time.process_time() - process)
 
     def again(message, context):
         context.address().tell(message)
 
-    alone = min(work() for _ in range(5))
     scheduler = horus.Scheduler("robot")
     actors = scheduler.actors("fleet")
     kept = [actors.spawn(again) for _ in range(100)]
     for address in kept:
         address.tell_all(range(500))
     with scheduler:
-        # Two threads take turns, so twice the time is expected. A thread that gets the GIL only by
-        # chance needed a hundred times as long.
-        beside = sorted(work() for _ in range(5))[2]
-    assert beside < 20 * alone
+        # Two threads take turns, so a half is expected. A thread that gets the GIL only by chance
+        # got a hundredth.
+        beside = sorted(share() for _ in range(5))[2]
+    assert beside > 1 / 20
 
 
 def test_a_handler_in_c_lets_other_threads_run(directory):
@@ -564,12 +570,18 @@ def test_a_handler_in_c_lets_other_threads_run(directory):
     scheduler = horus.Scheduler("robot")
     actors = scheduler.actors("fleet")
     # `dict.setdefault(message, context)` is a handler in C.
-    calls, store = [], {}
+    store = {}
     address = actors.spawn(store.setdefault, mailbox="unbounded")
-    address.tell_all(range(300_000))
-    with scheduler:
-        # This thread gets the GIL although the worker always has mail.
-        while len(store) < 300_000:
-            calls.append(len(store))
+
+    def turns():
+        """Returns how often this thread gets the GIL while the worker has mail."""
+        end, count = len(store) + 300_000, 0
+        address.tell_all(range(len(store), end))
+        while len(store) < end:
+            count += 1
             time.sleep(0)
-    assert len(calls) > 2
+        return count
+
+    with scheduler:
+        # WHY several: on a busy machine, this thread may get no CPU meanwhile.
+        assert any(turns() > 2 for _ in range(10))

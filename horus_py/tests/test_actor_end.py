@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 import threading
-import time
 import weakref
 
 import horus
@@ -75,10 +74,9 @@ def test_messages_are_released(directory):
 
     def waits(message, context):
         first.set()
-        while not scheduler_stops.is_set():
-            time.sleep(0.001)
+        assert has_stopped.wait(PATIENCE)
 
-    scheduler_stops = threading.Event()
+    has_stopped = threading.Event()
     keeps = actors.spawn(waits)
     keeps.tell(None)
     assert first.wait(PATIENCE)
@@ -89,7 +87,9 @@ def test_messages_are_released(directory):
     inbox = actors.inbox()
     inbox.tell(waiting[3])
     before = actors.counters().undelivered
-    threading.Timer(0.05, scheduler_stops.set).start()
+    # WHY before: the actor must not handle the other messages.
+    scheduler.stop()
+    has_stopped.set()
     scheduler.finish()
     del waiting
     until(lambda: alive(references) == 1)
@@ -150,13 +150,12 @@ def test_actors_leave_nothing_behind(actors):
 
 
 def test_a_message_has_one_reference(actors):
-    held, seen = threading.Event(), []
-
-    def handle(message, context):
-        assert held.wait(PATIENCE)
-        seen.append(sys.getrefcount(message))
-
-    address = actors.spawn(handle)
+    held, has_begun, seen = threading.Event(), threading.Event(), []
+    # It holds the only worker until the references of the waiting messages are counted.
+    holds = actors.spawn(lambda message, context: has_begun.set() or held.wait(PATIENCE))
+    holds.tell(None)
+    assert has_begun.wait(PATIENCE)
+    address = actors.spawn(lambda message, context: seen.append(sys.getrefcount(message)))
     thing = Thing()
     before = sys.getrefcount(thing)
     address.tell_all([thing] * 10)

@@ -126,9 +126,10 @@ def test_a_closed_inbox_refuses_mail(actors):
 
     thread = threading.Thread(target=receive)
     thread.start()
-    time.sleep(0.01)
     with pytest.raises(horus.BusyError):
-        waiting.recv()
+        # WHY a loop: the thread may not wait yet.
+        while True:
+            waiting.recv()
     waiting.close()
     thread.join(PATIENCE)
     assert reported == ["closed"]
