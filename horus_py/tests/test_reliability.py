@@ -41,8 +41,12 @@ class Victim:
 
     def states(self):
         """Returns the `stat` lines of its threads (the state follows the name in parentheses)."""
-        stats = Path(f"/proc/{self.number}/task").glob("*/stat")
-        return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats}
+        states = set()
+        for stat in Path(f"/proc/{self.number}/task").glob("*/stat"):
+            # A thread may end at this moment.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                states.add(stat.read_text().rpartition(")")[2].split()[0])
+        return states
 
     @property
     def is_dead(self):
