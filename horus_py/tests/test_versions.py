@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 
 import horus
 import pytest
@@ -102,7 +103,13 @@ class End:
         assert self.line() == "open"
 
     def line(self):
-        return self.process.stdout.readline().strip()
+        """Returns its next line. Fails if it has ended, and if there is no line for a long time."""
+        limit = threading.Timer(PATIENCE, self.process.kill)
+        limit.start()
+        line = self.process.stdout.readline()
+        limit.cancel()
+        assert line, "the program has ended, or had to be killed"
+        return line.strip()
 
     def say(self, text):
         self.process.stdin.write(f"{text}\n")
@@ -249,7 +256,6 @@ KINDS = [
 
 # The number of random sets of up to four endpoints, each opened in two orders.
 SETS = 1000 if os.environ.get("HORUS_TORTURE") == "1" else 15
-SETS_SECONDS = 30 * SETS
 
 UNRELIABLE = "no live publisher of its type offers that"
 OTHER_TYPE = "all live publishers send messages of another type"
@@ -278,7 +284,7 @@ def law(subscriber, sent):
 
 
 # The part of an error in Python that names a process.
-OFFERED = r"process \d+ \(\w+\) sends 'Status', .* reads 'Status': | \(process .* best effort\)$"
+OFFERED = r"process \d+ \([^)]+\) sends 'Status', .* reads 'Status': | \(process .* best effort\)$"
 
 
 def judge(ends, numbers, verdicts):
@@ -306,7 +312,8 @@ def judge(ends, numbers, verdicts):
             assert verdicts.setdefault(found, errors) == errors, (list(ends), one)
 
 
-@pytest.mark.timeout(SETS_SECONDS)
+# WHY no limit: it starts some hundred programs, of which each has a limit of its own.
+@pytest.mark.timeout(0)
 def test_the_order_of_programs_in_three_languages_decides_nothing(directory, commands):
     """Opens random sets of up to four endpoints in two orders. Kills one and starts it again."""
     seed = int(os.environ.get("HORUS_TEST_SEED", random.randrange(2**32)))
