@@ -343,8 +343,12 @@ def test_the_watchdog_sees_a_gil_that_is_not_given_back(namespace):
 
 
 def test_a_stall_that_ends_is_followed_by_recovery(namespace):
-    subprocess.run([sys.executable, "-c", STALL, "0.3"], check=True, timeout=PATIENCE)
-    found = kinds(namespace, "stalled")
+    # WHY several: on a busy machine, the watchdog may get no CPU during a short stall.
+    for stall in ("0.3", "3", "30"):
+        subprocess.run([sys.executable, "-c", STALL, stall], check=True, timeout=2 * PATIENCE)
+        found = kinds(namespace, "stalled")
+        if horus.NodeEvent.STUCK in found:
+            break
     assert found.index(horus.NodeEvent.STUCK) < found.index(horus.NodeEvent.RECOVERED)
 
 
@@ -523,9 +527,8 @@ def test_nodes_and_schedulers_are_freed(namespace):
     scheduler.handle().swap("Held", late)
     del node, scheduler, late
     gc.collect()
-    assert late_gone() is None
-    assert gone() is None
-    assert scheduler_gone() is None
+    # WHY with a limit: on a slow machine, the thread for events ends a little after the run.
+    until(lambda: late_gone() is gone() is scheduler_gone() is None, gc.collect)
 
 
 def test_a_thread_s_own_values_last_from_tick_to_tick(scheduler):
@@ -555,7 +558,7 @@ unlimited = resource.getrlimit(resource.RLIMIT_AS)
 
 
 class Reader(horus.Node):
-    failures = 0
+    failures = good_ticks = 0
 
     def tick(self, context):
         if context.tick == 0:
@@ -563,24 +566,23 @@ class Reader(horus.Node):
             resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), unlimited[1]))
             publisher.send("seven")
         try:
-            if self.recv("scan") is not None:
-                # WHY not at once: the supervisor must observe the mapped lane first.
-                self.failures = -50
+            if self.recv("scan") is not None or self.good_ticks > 0:
+                self.good_ticks += 1
         except horus.LaneNotMappedError:
             self.failures += 1
-        if self.failures == 50:
+        # WHY both: the supervisor may report an event twice, and on a busy machine also late.
+        kinds = {event.kind for event in reported}
+        if self.failures >= 50 and about[0] in kinds:
             resource.setrlimit(resource.RLIMIT_AS, unlimited)
-        if self.failures < 0:
-            self.failures += 1
-            if self.failures == 0:
-                context.stop()
+        if self.good_ticks >= 50 and about[1] in kinds:
+            context.stop()
 
 
 subscriber = horus.Subscriber("scan", **options)
 scheduler = horus.Scheduler("events", on_event=reported.append)
 scheduler.add(Reader(name="reader", subs={"scan": subscriber}))
 publisher = horus.Publisher("scan", **options)
-scheduler.run_for(30)
+scheduler.run_for(60)
 reported = [event for event in reported if event.kind in about]
 found = [(event.node, event.kind) for event in reported]
 assert found == [("reader", kind) for kind in about], reported
