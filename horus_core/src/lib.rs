@@ -42,8 +42,8 @@ pub use horus_shm::fork_epoch;
 /// Internal items that only the language bindings and the tools in this workspace may use.
 #[doc(hidden)]
 pub use horus_shm::internals::{
-    ForkLocal, SignalAction, barrier_in_process, can_barrier_in_process, child, set_child_hook,
-    thread::become_library_thread, with_standard_streams_open,
+    ForkLocal, SignalAction, can_execute_process_barrier, child, execute_process_barrier,
+    set_fork_child_hook, thread::become_library_thread, with_standard_streams_open,
 };
 pub mod introspect;
 pub mod log;

@@ -105,8 +105,8 @@ pub mod internals {
     pub use crate::os::signal_action::SignalAction;
     pub use crate::os::stderr;
     pub use crate::os::thread;
-    pub use crate::process::fork::{ForkLocal, set_child_hook};
-    pub use crate::wait::{barrier_in_process, can_barrier_in_process};
+    pub use crate::process::fork::{ForkLocal, set_fork_child_hook};
+    pub use crate::wait::{can_execute_process_barrier, execute_process_barrier};
 
     pub use crate::file::header;
     pub use crate::process::termination;

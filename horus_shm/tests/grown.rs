@@ -7,7 +7,7 @@ mod spawn;
 
 use std::sync::Arc;
 
-use horus_shm::internals::layout::PREFIXES_MAX;
+use horus_shm::internals::layout::TYPE_PREFIXES_MAX;
 use horus_shm::{
     Consumer, FieldPrefix, FieldPrefixes, Mismatch, Namespace, OnStalled, RawConsumer, RawProducer,
     ReadMode, RecvError, Request, Segment, TopicName, TypeIdentity, TypeInfo,
@@ -120,7 +120,7 @@ fn messages_of_any_length_match_none_of_a_fixed_size() {
 /// The rule is symmetric, and none of the words of a type without versions matches anything.
 #[test]
 fn identities_match_in_both_directions() {
-    let long: Vec<_> = (1..=PREFIXES_MAX as u64 + 2)
+    let long: Vec<_> = (1..=TYPE_PREFIXES_MAX as u64 + 2)
         .rev()
         .map(|hash| (hash, hash))
         .collect();

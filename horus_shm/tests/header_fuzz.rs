@@ -12,8 +12,8 @@ use std::sync::Arc;
 use fastrand::Rng;
 use horus_shm::internals::header::{self, Provenance};
 use horus_shm::internals::layout::{
-    ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION, MAGIC, PART_ALIGN, POSITION_MAX,
-    RETIRED_OFFSET, SCHEMA_OFFSET, STRIDE_MAX,
+    BYTE_ORDER_MARK, FILE_PART_ALIGN_BYTES, HEADER_BYTES, Header, LANE_FILE_MAGIC, LAYOUT_VERSION,
+    POSITION_MAX, RETIRED_WORD_OFFSET, SCHEMA_OFFSET, STRIDE_MAX, TOPIC_FILE_MAGIC,
 };
 use horus_shm::{OpenError, RawConsumer, ReadMode, Reliability, Request, Segment};
 
@@ -118,9 +118,9 @@ fn mutate(rng: &mut Rng, image: &mut Image) {
 
 /// Returns the first violated condition of an accepted file; each of these conditions is necessary.
 fn first_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
-    let retired = RETIRED_OFFSET as usize;
+    let retired = RETIRED_WORD_OFFSET as usize;
     let is_retired = image.bytes[retired..retired + 8] != [0; 8];
-    common_fault(image, scene, MAGIC).or(is_retired.then_some("retired"))
+    common_fault(image, scene, TOPIC_FILE_MAGIC).or(is_retired.then_some("retired"))
 }
 
 /// Does the same for a lane file.
@@ -145,7 +145,7 @@ fn first_lane_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
     let fault = faults
         .into_iter()
         .find_map(|(is_fault, what)| is_fault.then_some(what));
-    common_fault(image, scene, LANE_MAGIC).or(fault)
+    common_fault(image, scene, LANE_FILE_MAGIC).or(fault)
 }
 
 /// Returns the first violated condition of those that both kinds of files have.
@@ -156,7 +156,7 @@ fn common_fault(image: &Image, scene: &Scene, magic: [u8; 8]) -> Option<&'static
     let faults = [
         (header.magic != magic, "magic"),
         (header.layout_version != LAYOUT_VERSION, "version"),
-        (header.endianness != ENDIANNESS, "endianness"),
+        (header.endianness != BYTE_ORDER_MARK, "endianness"),
         (header.boot_id != spawn::boot_id(), "boot"),
         (
             header.registry_id != scene.namespace.registry().id(),
@@ -166,7 +166,7 @@ fn common_fault(image: &Image, scene: &Scene, magic: [u8; 8]) -> Option<&'static
         (schema_end > stored as u64, "schema past the end"),
         (header.file_bytes != image.file_bytes, "recorded size"),
         (
-            !image.file_bytes.is_multiple_of(PART_ALIGN),
+            !image.file_bytes.is_multiple_of(FILE_PART_ALIGN_BYTES),
             "size of whole parts",
         ),
         (!header.payload_align.is_power_of_two(), "alignment"),
@@ -314,7 +314,7 @@ fn random_bytes_are_never_a_topic() {
         image.bytes.fill_with(|| rng.u64(..) as u8);
         image.file_bytes = rng.u64(..1 << 17);
         if rng.u64(..2) == 0 {
-            image.bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
+            image.bytes[..TOPIC_FILE_MAGIC.len()].copy_from_slice(&TOPIC_FILE_MAGIC);
         }
         assert!(!attempt(&scene, &image, true, seed));
     }
@@ -327,7 +327,7 @@ fn bytes_between_the_parts_of_a_header_are_not_read() {
     let scene = Scene::new();
     let mut image = scene.image();
     let end = SCHEMA_OFFSET + image.header().schema_bytes as usize;
-    let retired = RETIRED_OFFSET as usize;
+    let retired = RETIRED_WORD_OFFSET as usize;
     image.bytes[size_of::<Header>()..retired].fill(0xa5);
     image.bytes[end..].fill(0xa5);
     assert!(attempt(&scene, &image, false, 0));

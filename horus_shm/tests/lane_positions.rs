@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::identity::TypeIdentity;
-use horus_shm::internals::lane::{LaneReader, LaneWriter, PollOutcome, count_messages};
+use horus_shm::internals::lane::{LaneReader, LaneWriter, PollOutcome, message_count_and_end};
 use horus_shm::internals::layout::{
     LaneBlock, POSITION_MAX, SkipCounter, WaitBlock, published_stamp,
 };
-use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts, Readers};
+use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts, ReaderBlocks};
 use horus_shm::internals::shape::reader_bytes;
 use horus_shm::internals::takeover::take_over;
 
@@ -73,7 +73,8 @@ impl Memory {
     fn lane(&mut self) -> RawLane {
         let blocks = self.readers.as_ptr().cast();
         // SAFETY: the blocks exist, are aligned, and outlive the lane in each of these tests.
-        let readers = unsafe { Readers::new(&raw const *self.wait, blocks, READER_BYTES, READERS) };
+        let readers =
+            unsafe { ReaderBlocks::new(&raw const *self.wait, blocks, READER_BYTES, READERS) };
         let parts = RawLaneParts {
             base: 0,
             generation: 0,
@@ -121,7 +122,7 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let mut writer = LaneWriter::new(lane, start, gated);
     let reader = |reader| {
         let first = if gated {
-            gate::announce_gated_reader(lane.gated_readers(), reader);
+            gate::announce_gated_reader(lane.gated_reader_mask(), reader);
             gate::join_lane(&lane, reader, u64::MAX)
         } else {
             lane.block().head.load(Ordering::Relaxed)
@@ -158,7 +159,7 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
             sent,
             reader.lost(),
             reader.skipped(),
-            reader.busy_calls(),
+            reader.busy_call_count(),
             reader.waiting_messages(),
         ];
         events.push((polled, message, counts));
@@ -258,7 +259,7 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
     }
     assert_eq!(last, Some(sent - 1));
     assert_eq!(received + reader.lost(), sent);
-    assert!(received > 0 && reader.busy_calls() > 0);
+    assert!(received > 0 && reader.busy_call_count() > 0);
 }
 
 /// A takeover treats a position past half of the largest one as damage: the lane begins anew, after
@@ -316,18 +317,18 @@ fn skips_are_counted_on_where_numbers_turn_over() {
         let word = SkipCounter::new(skips, start - 2).to_word();
         memory.block.skips.store(word, Ordering::Relaxed);
         let lane = memory.lane();
-        let mut writer = LaneWriter::new(lane, start, false).with_numbering();
+        let mut writer = LaneWriter::new(lane, start, false).with_message_numbers();
         let number = start - skips;
         assert_eq!(writer.next_message_number(), number, "2^{bits}");
-        (0..3).for_each(|_| writer.skip_position());
+        (0..3).for_each(|_| writer.skip_pinned_position());
         assert_eq!(writer.next_message_number(), number, "2^{bits}");
         assert_eq!(
-            count_messages(lane.block()),
+            message_count_and_end(lane.block()),
             (number, start + 3),
             "2^{bits}"
         );
         // Its successor counts on.
-        let writer = LaneWriter::new(lane, take_over(&lane, ME), false).with_numbering();
+        let writer = LaneWriter::new(lane, take_over(&lane, ME), false).with_message_numbers();
         assert_eq!(writer.next_message_number(), number, "2^{bits}");
     }
 }

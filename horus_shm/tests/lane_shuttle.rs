@@ -160,7 +160,7 @@ impl Topic {
     }
 
     fn is_dead(&self, owner: u64) -> bool {
-        let owner = owner::process_part(owner);
+        let owner = owner::process_bits_of_owner(owner);
         let index = OWNERS.iter().position(|one| *one == owner);
         index.is_some_and(|index| self.dead[index].load(Ordering::Relaxed))
     }
@@ -169,7 +169,7 @@ impl Topic {
     fn bury(&self, owner: u64, file: Option<OpenFile>) {
         let index = OWNERS.iter().position(|one| *one == owner).unwrap();
         self.dead[index].store(true, Ordering::Relaxed);
-        file.inspect(AttachableFile::release);
+        file.inspect(AttachableFile::release_lock);
     }
 
     /// Frees the place of the slowest gated reader if that is dead, as a full producer does. Does
@@ -182,10 +182,10 @@ impl Topic {
         let owner = word.get();
         if owner == 0 || self.is_dead(owner) {
             lane.free_reader(reader, owner, me);
-        } else if owner::abandon_gate(word).is_some() {
+        } else if owner::try_abandon_gate(word).is_some() {
             producer
                 .writer
-                .stop_waiting_for(reader, cursor, ReaderId::default());
+                .stop_waiting_for_reader(reader, cursor, ReaderId::default());
         }
     }
 
@@ -271,7 +271,7 @@ impl Topic {
         // The sweep.
         process
             .open()
-            .inspect(|file| assert!(presence::retire(file).unwrap(), "still in use"));
+            .inspect(|file| assert!(presence::retire_file(file).unwrap(), "still in use"));
         assert!(process.open().is_none(), "a file is left");
         for lane in self.lanes.iter() {
             let mut heir = Producer::claim_from(lane, HEIR, |owner| self.is_dead(owner)).unwrap();

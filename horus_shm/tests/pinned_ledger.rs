@@ -407,22 +407,25 @@ fn a_count_of_skips_is_put_where_it_belongs() {
         for skip in [before, (before + after) / 2, after] {
             let skips = SkipCounter::from_word(SkipCounter::new(7, skip).to_word());
             assert_eq!(
-                skips.position(before, after),
+                skips.counted_up_to(before, after),
                 Some(skip + 1),
                 "{before} {after}"
             );
         }
         let old = SkipCounter::new(7, before.wrapping_sub(1) % (1 << 50));
-        assert_eq!(old.position(before, after), Some(before));
+        assert_eq!(old.counted_up_to(before, after), Some(before));
     }
     // The skip may be anywhere in between if the writer went as far as its low bits go.
     let far = SkipCounter::new(7, 1000 + (1 << 22));
-    assert_eq!(far.position(1000, 1000 + (1 << 22)), None);
-    assert_eq!(SkipCounter::new(0, 0).position(1000, 1 << 40), Some(1000));
+    assert_eq!(far.counted_up_to(1000, 1000 + (1 << 22)), None);
+    assert_eq!(
+        SkipCounter::new(0, 0).counted_up_to(1000, 1 << 40),
+        Some(1000)
+    );
     // A skip that is counted, but not under the head yet, is not before the head.
-    assert!(!SkipCounter::new(7, 10).all_skips_before(8, 10));
-    assert!(!SkipCounter::new(7, 9).all_skips_before(8, 10));
-    assert!(SkipCounter::new(7, 7).all_skips_before(8, 10));
+    assert!(!SkipCounter::new(7, 10).are_all_skips_before(8, 10));
+    assert!(!SkipCounter::new(7, 9).are_all_skips_before(8, 10));
+    assert!(SkipCounter::new(7, 7).are_all_skips_before(8, 10));
 }
 
 /// The next send takes back all pins and places of readers that died with borrowed messages.

@@ -54,7 +54,7 @@ fn both_fences_of_the_end_are_needed() {
         "an_entry_is_not_left_in_a_closed_group",
         searches::an_entry_is_not_left_in_a_closed_group,
     )];
-    let fences = [edge::SEARCH_LOOK, edge::SEARCH_CLOSE].into_iter();
+    let fences = [edge::SEARCH_SENDER_FENCE, edge::SEARCH_CLOSE_FENCE].into_iter();
     let left_out = fences.map(|edge| Mutant::Edge(edge.label));
     assert_all_killed("left out at the end", &MODEL, left_out);
 }

@@ -83,7 +83,7 @@ mod address {
     use horus_shm::internals::lane::LaneWriter;
     use horus_shm::internals::layout::LaneBlock;
     use horus_shm::internals::layout::WaitBlock;
-    use horus_shm::internals::memory::{RawLane, RawLaneParts, Readers};
+    use horus_shm::internals::memory::{RawLane, RawLaneParts, ReaderBlocks};
     use horus_shm::{Access, Request, Segment, TypeInfo};
 
     #[repr(C, align(64))]
@@ -96,7 +96,7 @@ mod address {
         let block = LaneBlock::<AtomicU64>::default();
         let wait = WaitBlock::<AtomicU64>::default();
         // SAFETY: there is a wait block, and no reader.
-        let readers = unsafe { Readers::new(&raw const wait, std::ptr::null(), 0, 0) };
+        let readers = unsafe { ReaderBlocks::new(&raw const wait, std::ptr::null(), 0, 0) };
         let parts = RawLaneParts {
             slots: slots.as_mut_ptr().cast(),
             stride: 64,
@@ -205,7 +205,7 @@ mod thread {
             1
         }
 
-        fn gated_readers(&self) -> &AtomicU64 {
+        fn gated_reader_mask(&self) -> &AtomicU64 {
             &self.0.gated
         }
 
@@ -217,7 +217,7 @@ mod thread {
             let dst = self.payload(index);
             if WORDS {
                 // SAFETY: the caller's `src` is readable for `bytes`; a payload is 8-aligned words.
-                unsafe { copy::store(dst, src, bytes) }
+                unsafe { copy::copy_to_shared(dst, src, bytes) }
             } else {
                 // SAFETY: none: a reader may be in the slot. It is the bug to be found.
                 unsafe { dst.copy_from_nonoverlapping(src, bytes) }
@@ -228,7 +228,7 @@ mod thread {
             let src = self.payload(index);
             if WORDS {
                 // SAFETY: the caller's `dst` is writable for `bytes`; a payload is 8-aligned words.
-                unsafe { copy::load(dst, src, bytes) }
+                unsafe { copy::copy_from_shared(dst, src, bytes) }
             } else {
                 // SAFETY: none: the writer may be in the slot. It is the bug to be found.
                 unsafe { dst.copy_from_nonoverlapping(src, bytes) }

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::{
-    LaneReader, LaneWriter, PinnableLane, PollOutcome, ReaderPin, count_all_messages,
-    count_messages, message_number_at,
+    LaneReader, LaneWriter, PinnableLane, PollOutcome, ReaderPin, message_count_and_end,
+    message_count_and_end_after_death, message_number_at,
 };
 use horus_shm::internals::layout::{
     POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp, writing_stamp,
@@ -185,7 +185,7 @@ fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
     let pos = take_over(lane, ME);
     let mut writer = LaneWriter::new(lane.clone(), pos, gated);
     let start = if gated {
-        gate::announce_gated_reader(lane.gated_readers(), 0);
+        gate::announce_gated_reader(lane.gated_reader_mask(), 0);
         gate::join_lane(lane, 0, u64::MAX)
     } else {
         pos
@@ -317,7 +317,7 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
                 if !send(&mut writer, message)
                     && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.stop_waiting_for(reader, cursor, ReaderId::default());
+                    writer.stop_waiting_for_reader(reader, cursor, ReaderId::default());
                 }
                 scribble(&mut rng, lane, &near);
             }
@@ -376,25 +376,25 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
         faults.check(head, &stamps, |lane| {
             scribble_on_pins(&mut rng, lane, &near);
             let pos = take_over(lane, ME);
-            let mut writer = LaneWriter::new(lane.clone(), pos, gated).with_numbering();
-            let (number, position) = count_messages(&lane.0.block);
+            let mut writer = LaneWriter::new(lane.clone(), pos, gated).with_message_numbers();
+            let (number, position) = message_count_and_end(&lane.0.block);
             let promised = (rng.u64(..2) == 0).then_some(number);
             let reader = LaneReader::new(lane.clone(), position, 0);
-            let mut reader = reader.with_numbering(promised);
+            let mut reader = reader.with_message_numbers(promised);
             for message in 0..32 {
                 let before = lane.0.looks.load(Ordering::Relaxed);
                 if !lend(&mut writer, message)
                     && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.stop_waiting_for(reader, cursor, ReaderId::default());
+                    writer.stop_waiting_for_reader(reader, cursor, ReaderId::default());
                 }
                 scribble_on_pins(&mut rng, lane, &near);
                 let _ = borrow(&mut reader, &mut rng);
                 let _ = (
                     reader.lost(),
-                    reader.accounted_numbers(),
+                    reader.first_and_next_number(),
                     writer.next_message_number(),
-                    count_messages(&lane.0.block),
+                    message_count_and_end(&lane.0.block),
                 );
                 if lane.0.looks.load(Ordering::Relaxed) - before > 12 * capacity + 64 {
                     return Err("more looks than slots".into());
@@ -423,8 +423,8 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
         if pos >= WILD {
             return Ok(());
         }
-        let mut writer = LaneWriter::new(lane.clone(), pos, false).with_numbering();
-        let mut reader = LaneReader::new(lane.clone(), pos, 0).with_numbering(None);
+        let mut writer = LaneWriter::new(lane.clone(), pos, false).with_message_numbers();
+        let mut reader = LaneReader::new(lane.clone(), pos, 0).with_message_numbers(None);
         let mut last = None;
         let mut in_step = 0;
         let messages = 40 * lane.capacity();
@@ -454,9 +454,9 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
 /// Makes a lane with two messages, a skip at position 2 and a third message, and its writer.
 fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
     let lane = Lane::new(0, &[0; 8]);
-    let mut writer = LaneWriter::new(lane.clone(), 0, false).with_numbering();
+    let mut writer = LaneWriter::new(lane.clone(), 0, false).with_message_numbers();
     assert!(lend(&mut writer, 0) && lend(&mut writer, 1));
-    writer.skip_position();
+    writer.skip_pinned_position();
     assert!(lend(&mut writer, 2));
     (lane, writer)
 }
@@ -466,19 +466,23 @@ fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
 fn messages_past_the_head_of_a_dead_publisher_are_numbered_without_skips() {
     let (lane, _) = lane_with_a_skip();
     let block = &lane.0.block;
-    assert_eq!(count_all_messages(&lane), (3, 4));
+    assert_eq!(message_count_and_end_after_death(&lane), (3, 4));
     block.head.store(3, Ordering::Relaxed);
-    assert_eq!(count_all_messages(&lane), (3, 4), "the message is found");
+    assert_eq!(
+        message_count_and_end_after_death(&lane),
+        (3, 4),
+        "the message is found"
+    );
     lane.0.stamps[3].store(0, Ordering::Relaxed);
     block.head.store(2, Ordering::Relaxed);
     assert_eq!(
-        count_all_messages(&lane),
+        message_count_and_end_after_death(&lane),
         (2, 3),
         "the skip is found, and was counted"
     );
     block.skips.store(0, Ordering::Relaxed);
     assert_eq!(
-        count_all_messages(&lane),
+        message_count_and_end_after_death(&lane),
         (2, 3),
         "the skip is found, and was not counted yet"
     );
@@ -511,7 +515,7 @@ fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
     }
     assert_eq!(
         LaneWriter::new(lane, 3, false)
-            .with_numbering()
+            .with_message_numbers()
             .next_message_number(),
         2
     );
@@ -540,13 +544,13 @@ fn a_stamp_that_belongs_to_another_slot_is_not_believed() {
 fn messages_skipped_in_an_older_extent_are_not_lost() {
     for (is_newest, head) in [(true, 10), (false, 10), (false, 11), (false, 1000)] {
         let lane = Lane::new(0, &[0; 16]);
-        let mut writer = LaneWriter::new(lane.clone(), 0, false).with_numbering();
-        let mut reader = LaneReader::new(lane.clone(), 0, 0).with_numbering(Some(0));
+        let mut writer = LaneWriter::new(lane.clone(), 0, false).with_message_numbers();
+        let mut reader = LaneReader::new(lane.clone(), 0, 0).with_message_numbers(Some(0));
         (0..10).for_each(|message| assert!(lend(&mut writer, message)));
         if !is_newest {
             lane.0.block.generation.store(1, Ordering::Relaxed);
             lane.0.block.head.store(head, Ordering::Relaxed);
-            reader.set_end(10);
+            reader.set_extent_end(10);
         }
         let pin = first_reader_pin(0);
         let one_too_many = ReaderPin { in_use: 1, ..pin };
@@ -555,7 +559,7 @@ fn messages_skipped_in_an_older_extent_are_not_lost() {
         assert_eq!((reader.lost(), reader.skipped()), (0, 9), "{head}");
         assert!(reader.pin_latest(pin).is_ok(), "{head}");
         assert_eq!((reader.lost(), reader.skipped()), (0, 9), "{head}");
-        assert_eq!(reader.accounted_numbers(), Some((0, 10)), "{head}");
+        assert_eq!(reader.first_and_next_number(), Some((0, 10)), "{head}");
     }
 }
 
@@ -563,8 +567,8 @@ fn messages_skipped_in_an_older_extent_are_not_lost() {
 #[test]
 fn a_damaged_number_is_no_loss() {
     let lane = Lane::new(0, &[0; 8]);
-    let mut writer = LaneWriter::new(lane.clone(), 0, false).with_numbering();
-    let mut reader = LaneReader::new(lane.clone(), 0, 0).with_numbering(None);
+    let mut writer = LaneWriter::new(lane.clone(), 0, false).with_message_numbers();
+    let mut reader = LaneReader::new(lane.clone(), 0, 0).with_message_numbers(None);
     for (message, damage) in [
         (0, None),
         (1, Some(u64::MAX - 1)),
@@ -584,10 +588,10 @@ fn a_damaged_number_is_no_loss() {
 #[test]
 fn a_damaged_cursor_is_not_resumed() {
     let lane = Lane::new(0, &[0; 8]);
-    let mut writer = LaneWriter::new(lane.clone(), 0, true).with_numbering();
+    let mut writer = LaneWriter::new(lane.clone(), 0, true).with_message_numbers();
     assert!(lend(&mut writer, 0) && lend(&mut writer, 1));
     for (position, resumed) in [(1, Some(1)), (2, Some(2)), (3, None), (POSITION_MAX, None)] {
         lane.cursor(0).store(position + 1, Ordering::Relaxed);
-        assert_eq!(gate::resume_position(&lane, 0), resumed, "{position}");
+        assert_eq!(gate::dead_reader_position(&lane, 0), resumed, "{position}");
     }
 }

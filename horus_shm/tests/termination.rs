@@ -78,7 +78,7 @@ fn a_forked_child_is_ended_by_the_signals_that_its_parent_records() {
             let child = fork(pause);
             send(child, signal);
             let end = fate(child);
-            assert_eq!(recorder.received(), None);
+            assert_eq!(recorder.received_signal(), None);
             assert_eq!(end, format!("killed by signal {signal}"));
             true
         });
@@ -92,12 +92,12 @@ fn a_signal_before_the_fork_does_not_count_in_the_child() {
         let recorder = TerminationSignals::install().unwrap();
         raise(libc::SIGTERM);
         let child = fork(|| {
-            assert_eq!(recorder.received(), None);
+            assert_eq!(recorder.received_signal(), None);
             pause()
         });
         send(child, libc::SIGTERM);
         assert_eq!(fate(child), format!("killed by signal {}", libc::SIGTERM));
-        assert_eq!(recorder.received(), Some(libc::SIGTERM));
+        assert_eq!(recorder.received_signal(), Some(libc::SIGTERM));
         true
     });
     assert_eq!(end, "exited with 0");
@@ -114,7 +114,7 @@ fn a_forked_child_has_the_actions_from_before_and_may_record_signals_itself() {
             let own = TerminationSignals::install().unwrap();
             drop(inherited);
             raise(libc::SIGTERM);
-            assert_eq!(own.received(), Some(libc::SIGTERM));
+            assert_eq!(own.received_signal(), Some(libc::SIGTERM));
             drop(own);
             raise(libc::SIGINT);
             COUNTED.load(Ordering::Relaxed) == 1
@@ -176,7 +176,7 @@ fn a_handler_that_calls_the_one_of_the_library_gets_each_later_signal_once() {
         CHAINED.store(action_of(libc::SIGTERM), Ordering::Relaxed);
         set_action(libc::SIGTERM, chain as *const () as usize);
         raise(libc::SIGTERM);
-        assert_eq!(recorder.received(), Some(libc::SIGTERM));
+        assert_eq!(recorder.received_signal(), Some(libc::SIGTERM));
         drop(recorder);
         raise(libc::SIGTERM);
         raise(libc::SIGTERM);

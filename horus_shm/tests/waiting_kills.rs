@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread;
 
 use horus_shm::internals::TopicBlocks as _;
-use horus_shm::internals::owner::HELD_BIT;
+use horus_shm::internals::owner::OWNER_HELD_BIT;
 use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::wait::{SLEEP_MAX, timed_out_sleep_count};
 use horus_shm::{Access, Namespace, Request, Segment, WakeBarrier};
@@ -138,7 +138,7 @@ fn the_bit_of_a_killed_sleeper_goes_although_its_place_is_held() {
     let _live = consumer(&segment);
     child.kill();
     let [dead, live] = [0, 1].map(|place| segment.reader_block(place, Access::Write).unwrap());
-    dead.owner.set(live.owner.get() | HELD_BIT);
+    dead.owner.set(live.owner.get() | OWNER_HELD_BIT);
     for number in 0..FRUITLESS_WAKES_MAX {
         assert_ne!(waiters(&segment), 0, "after {number} sends");
         writer.send([0, number, 0]).unwrap();

@@ -11,7 +11,7 @@ use std::io::{self, BufRead as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use horus_core::child::signal_group;
+use horus_core::child::signal_process_group;
 use signal_hook::consts::SIGKILL;
 
 use crate::context::Context;
@@ -80,6 +80,6 @@ pub(crate) fn run(context: &Context) {
     }
     for group in groups {
         // It fails if the whole group has ended.
-        let _ = signal_group(group, SIGKILL);
+        let _ = signal_process_group(group, SIGKILL);
     }
 }

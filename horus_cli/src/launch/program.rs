@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{self, Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use horus_core::child::{execute_without_shell, has_ended, kill_with_parent, signal_group};
+use horus_core::child::{execute_without_shell, has_ended, kill_with_parent, signal_process_group};
 use horus_core::message::timestamp_now_ns;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
@@ -260,7 +260,7 @@ impl Process {
     }
 
     fn signal(&self, signal: i32) -> io::Result<()> {
-        match signal_group(self.child.id(), signal) {
+        match signal_process_group(self.child.id(), signal) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
             // Another error means that all of them have ended.
             _ => Ok(()),
@@ -350,7 +350,7 @@ impl Process {
             return None;
         }
         // WHY before the wait: until then, no other group can have this id.
-        let _ = signal_group(self.child.id(), SIGKILL);
+        let _ = signal_process_group(self.child.id(), SIGKILL);
         if let Some(guard) = guard {
             guard.remove(self.child.id());
         }

@@ -302,7 +302,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use horus_shm::internals::layout::CAPACITY_MAX;
+    use horus_shm::internals::layout::LANE_CAPACITY_MAX;
     use horus_testing::thread_cpu_time;
 
     use super::*;
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn the_largest_log_fits_into_a_topic() {
-        assert!(slots_for_lines(LINES_MAX.into()) <= CAPACITY_MAX);
-        assert!(slots_for_lines(u64::from(LINES_MAX) + 1) > CAPACITY_MAX);
+        assert!(slots_for_lines(LINES_MAX.into()) <= LANE_CAPACITY_MAX);
+        assert!(slots_for_lines(u64::from(LINES_MAX) + 1) > LANE_CAPACITY_MAX);
     }
 }

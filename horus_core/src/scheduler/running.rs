@@ -473,7 +473,11 @@ impl Running {
             .supervisor
             .take()
             .map(|supervisor| supervisor.join(&mut time));
-        if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
+        if let Some(signal) = self
+            .signals
+            .take()
+            .and_then(|signals| signals.received_signal())
+        {
             self.shared.stop(StopReason::Signal(signal));
         }
         let reason = self

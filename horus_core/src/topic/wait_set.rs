@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use horus_shm::Watch;
-use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, POLL_INTERVAL, WaitPolicy};
+use horus_shm::internals::wait::{EVENTCOUNTS_MAX, LocalEventcount, POLL_INTERVAL, WaitPolicy};
 
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
@@ -25,9 +25,9 @@ const TOPICS_MAX: usize = 4096;
 /// added first. Each other topic has an alarm: another thread of this process sleeps for the topic,
 /// and wakes the waiting thread.
 ///
-/// WHY two less than [`EVENTS_MAX`], the number of eventcounts on which a thread can sleep at once:
-/// the thread also sleeps for the alarms, and for a [`WakeCondition`].
-const TOPICS_WITHOUT_ALARM_MAX: usize = EVENTS_MAX - 2;
+/// WHY two less than [`EVENTCOUNTS_MAX`], the number of eventcounts on which a thread can sleep at
+/// once: the thread also sleeps for the alarms, and for a [`WakeCondition`].
+const TOPICS_WITHOUT_ALARM_MAX: usize = EVENTCOUNTS_MAX - 2;
 
 /// The counter of the alarms that have gone off in a wait set, and the value that it had before the
 /// alarms were set. Any other value means that an alarm has gone off, because its topic has a

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
-use horus_core::{barrier_in_process, can_barrier_in_process, set_child_hook};
+use horus_core::{can_execute_process_barrier, execute_process_barrier, set_fork_child_hook};
 
 use super::HandleError;
 use super::sync::{self, Edge, Word, edge, load_pointer};
@@ -171,7 +171,7 @@ impl HazardRecord {
     fn acquire() -> &'static Self {
         // WHY: without handlers a child would wait for threads that only its parent has. Installing
         // them fails only for lack of memory.
-        let _ = set_child_hook(after_fork);
+        let _ = set_fork_child_hook(after_fork);
         let record = Self::claim_free().unwrap_or_else(Self::create);
         THREAD_RECORD.set(record);
         // WHY the error is ignored: a thread that is past its destructors keeps its record, which
@@ -181,7 +181,7 @@ impl HazardRecord {
     }
 
     fn claim_free() -> Option<&'static Self> {
-        let uses_barriers = can_barrier_in_process();
+        let uses_barriers = can_execute_process_barrier();
         let claim = |record: &&Self| {
             let taken = &record.taken;
             // ORDERING(record): pairs with the store in `FreeRecordAtThreadEnd`.
@@ -197,7 +197,7 @@ impl HazardRecord {
             taken: AtomicU64::new(1),
             number: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
-            uses_barriers: can_barrier_in_process(),
+            uses_barriers: can_execute_process_barrier(),
         }));
         let record: &'static Self = record;
         record
@@ -276,7 +276,7 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
     // process.
     sync::fence(edge::HAZARD_CLOSE);
     let any_uses_barriers = all_records().any(|record| record.uses_barriers);
-    if any_uses_barriers && !barrier_in_process() {
+    if any_uses_barriers && !execute_process_barrier() {
         return Err(HandleError::NoBarrier);
     }
     for record in all_records() {

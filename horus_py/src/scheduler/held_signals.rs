@@ -202,7 +202,7 @@ fn set_handler(
     signal: c_int,
     handler: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let action = SignalAction::present(signal);
+    let action = SignalAction::load_current(signal);
     let set = || module.call_method1("signal", (signal, handler));
     // WHY again: Python first calls handlers of signals that have arrived before, and sets nothing
     // if one raises an exception.

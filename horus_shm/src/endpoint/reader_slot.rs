@@ -12,10 +12,12 @@ use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::ReaderBlock;
-use crate::protocol::owner::{self, HELD_BIT};
-use crate::protocol::pins::{LimitMemory, OtherReader, PinLimit, clear_pin, raise_limit};
+use crate::protocol::owner::{self, OWNER_HELD_BIT};
+use crate::protocol::pins::{
+    OtherReaderPins, PinLimit, PinLimitMemory, clear_pin, raise_pin_limit,
+};
 use crate::protocol::sync::{self, Edge, Word, edge};
-use crate::wait::{Event, Sleeper, WakeOrder};
+use crate::wait::{EventcountView, SleeperKind, WakeOrder};
 
 pub use crate::protocol::pins::BORROWS_MAX;
 
@@ -25,7 +27,7 @@ const CLAIM_YIELDS_MAX: u32 = 32;
 /// Number of times that a claimant sleeps when all entries are still taken after its yields.
 const CLAIM_SLEEPS_MAX: u32 = 8;
 
-/// Returns a function for [`owner::hold_with_retries`]. Each call of the function pauses; it
+/// Returns a function for [`owner::hold_first_free_slot`]. Each call of the function pauses; it
 /// returns false after some 10 ms of pauses in all. This is enough for a process that is freeing an
 /// entry and was preempted. On the heap the function does not pause, because no owner can be dead
 /// there.
@@ -101,7 +103,7 @@ impl ReaderSlot {
         let owners = blocks.iter().map(|block| &block.owner);
         let me = segment.own_owner_word();
         let mut pause = make_claim_pause(segment.file().is_some());
-        let held = owner::hold_with_retries(
+        let held = owner::hold_first_free_slot(
             owners,
             me,
             |owner| segment.is_dead(owner),
@@ -131,7 +133,7 @@ impl ReaderSlot {
             && gated
             && predecessor != 0
             && same_type
-            && owner::continue_gate(&block.owner, predecessor, me);
+            && owner::try_continue_gate(&block.owner, predecessor, me);
         if !resumed {
             clear_gate(segment, index);
         }
@@ -147,7 +149,7 @@ impl ReaderSlot {
                 .chain(others)
                 .chain(&block.latency)
                 .for_each(|word| word.set(0));
-            owner::own(&block.owner);
+            owner::own_held_slot(&block.owner);
         }
         Ok(ClaimedReaderSlot { slot, resumed })
     }
@@ -156,12 +158,12 @@ impl ReaderSlot {
     /// reader joins.
     pub(crate) fn announce_join(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
-            // ORDERING(epoch): a publisher that sees it sends behind the start of this reader.
-            // Pairs with the load in `EndpointSession::load`.
+            // ORDERING(session_owner): a publisher that sees it sends behind the start of this
+            // reader. Pairs with the load in `EndpointSession::load`.
             Word::store(
                 &block.joined,
                 self.segment.own_owner_word(),
-                edge::EPOCH_PUBLISH,
+                edge::SESSION_OWNER_PUBLISH,
             );
         }
     }
@@ -170,8 +172,8 @@ impl ReaderSlot {
     /// needs it any more.
     pub(crate) fn announce_leave(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
-            // ORDERING(epoch): pairs with the load in `EndpointSession::load`.
-            Word::store(&block.joined, 0, edge::EPOCH_PUBLISH);
+            // ORDERING(session_owner): pairs with the load in `EndpointSession::load`.
+            Word::store(&block.joined, 0, edge::SESSION_OWNER_PUBLISH);
         }
     }
 
@@ -179,9 +181,9 @@ impl ReaderSlot {
     /// has the topic's name now. The reader still reads this slot's file, too.
     pub(crate) fn announce_move(&self, file_number: u64) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
-            // ORDERING(epoch): pairs with the load in `unmoved_readers_in`: a publisher that sees
-            // it sees the cursors of this reader in the other file.
-            Word::store(&block.moved_to, file_number, edge::EPOCH_PUBLISH);
+            // ORDERING(session_owner): pairs with the load in `unmoved_readers_in`: a publisher
+            // that sees it sees the cursors of this reader in the other file.
+            Word::store(&block.moved_to, file_number, edge::SESSION_OWNER_PUBLISH);
         }
     }
 
@@ -220,7 +222,7 @@ impl ReaderSlot {
             reserved: if is_reservation { limit } else { reserved },
         };
         let memory = ReaderPinLimits { slot: self, block };
-        let is_raised = raise_limit(&memory, wanted, reserved, borrows_max(shortest_lane_slots));
+        let is_raised = raise_pin_limit(&memory, wanted, reserved, borrows_max(shortest_lane_slots));
         if is_raised {
             // Relaxed: only the thread that reads uses it.
             self.reserved_beside.set(shortest_lane_slots);
@@ -296,7 +298,7 @@ impl ReaderSlot {
 
     /// Returns the eventcount at which this reader sleeps; `None` if this is a copy in a forked
     /// child.
-    pub(crate) fn event(&self) -> Option<Event<'_>> {
+    pub(crate) fn event(&self) -> Option<EventcountView<'_>> {
         let order = if self.publishers_use_fences() {
             WakeOrder::Fences
         } else {
@@ -304,8 +306,8 @@ impl ReaderSlot {
         };
         let block = self.segment.wait_block(Access::Write);
         let block = block.ok().filter(|_| !self.segment.is_forked())?;
-        let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
-        Some(event.shared_by(&self.sleepers))
+        let event = EventcountView::of_messages(block, SleeperKind::Bit(self.index), order);
+        Some(event.with_shared_bit(&self.sleepers))
     }
 }
 
@@ -315,25 +317,25 @@ struct ReaderPinLimits<'a> {
     block: &'a ReaderBlock<AtomicU64>,
 }
 
-impl LimitMemory for ReaderPinLimits<'_> {
+impl PinLimitMemory for ReaderPinLimits<'_> {
     type Word = AtomicU64;
 
-    fn own_limit(&self) -> &AtomicU64 {
+    fn own_limit_word(&self) -> &AtomicU64 {
         &self.block.pin_limit
     }
 
-    fn other_readers(&self) -> impl Iterator<Item = OtherReader<'_, AtomicU64>> {
+    fn other_readers(&self) -> impl Iterator<Item = OtherReaderPins<'_, AtomicU64>> {
         let segment = &self.slot.segment;
         (0..segment.shape().reader_limit())
             .filter(|&reader| reader != self.slot.index)
             .filter_map(|reader| segment.reader_block(reader, Access::Write).ok())
             .filter(|block| {
-                // Relaxed: the fence in `store_limit` orders it.
+                // Relaxed: the fence in `store_pin_limit` orders it.
                 let owner = block.owner.get();
                 // WHY not a held slot: its reader is dead, and publishers ignore its pins.
-                owner != 0 && owner & HELD_BIT == 0 && !segment.is_dead(owner)
+                owner != 0 && owner & OWNER_HELD_BIT == 0 && !segment.is_dead(owner)
             })
-            .map(|block| OtherReader {
+            .map(|block| OtherReaderPins {
                 limit: &block.pin_limit,
                 pins: &block.pins[..BORROWS_MAX as usize],
             })
@@ -352,7 +354,7 @@ impl Drop for ReaderSlot {
         }
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             let me = self.segment.own_owner_word();
-            owner::free_entry(&block.owner, me, me, || {
+            owner::try_free_slot(&block.owner, me, me, || {
                 clear_announcements(&self.segment, self.index);
             });
         }
@@ -412,11 +414,11 @@ pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     let is_gated = wait.gated.get() & 1 << index != 0;
     let me = segment.own_owner_word();
     if owner != 0 && is_gated {
-        owner::clear_dead_entry(word, owner, me, || {
+        owner::try_clear_dead_slot(word, owner, me, || {
             clear_announcements_except_gate(segment, index)
         })
     } else {
-        owner::free_entry(word, owner, me, || clear_announcements(segment, index))
+        owner::try_free_slot(word, owner, me, || clear_announcements(segment, index))
     }
 }
 
@@ -442,7 +444,7 @@ pub(crate) fn release_dead_gate(segment: &Segment, index: u32) -> GateState {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
     let is_freed = owner_word_if_free_or_dead(segment, index).is_some_and(|(word, owner)| {
-        owner::free_entry(word, owner, segment.own_owner_word(), || {
+        owner::try_free_slot(word, owner, segment.own_owner_word(), || {
             clear_announcements(segment, index)
         })
     });
@@ -452,7 +454,7 @@ pub(crate) fn release_dead_gate(segment: &Segment, index: u32) -> GateState {
     let block = segment.reader_block(index, Access::Write);
     let abandoned = block
         .ok()
-        .and_then(|block| owner::abandon_gate(&block.owner));
+        .and_then(|block| owner::try_abandon_gate(&block.owner));
     abandoned.map_or(GateState::Live, |owner| GateState::Abandoned { owner })
 }
 
@@ -464,7 +466,7 @@ pub(crate) fn state_of_gate(segment: &Segment, index: u32) -> GateState {
     };
     // Relaxed: no slot is written because of it.
     let owner = block.owner.get();
-    if owner == 0 || owner & HELD_BIT != 0 || segment.is_dead(owner) {
+    if owner == 0 || owner & OWNER_HELD_BIT != 0 || segment.is_dead(owner) {
         GateState::Abandoned { owner }
     } else {
         GateState::Live
@@ -497,7 +499,7 @@ pub(crate) fn reap_dead_sleepers(segment: &Segment) {
         // Relaxed: at worst, one wake is superfluous, or comes a slice too late.
         let owner = block.owner.get();
         // WHY also in a held slot: its reader is dead, and its holder may be stopped.
-        if owner & HELD_BIT != 0 {
+        if owner & OWNER_HELD_BIT != 0 {
             wait.waiters.clear_bits_relaxed(1 << reader);
             if block.owner.get() != owner {
                 // WHY: the next reader may have announced itself meanwhile.

@@ -16,9 +16,9 @@ use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::lane::{UnreadCounts, count_messages};
+use crate::protocol::lane::{UnreadCounts, message_count_and_end};
 use crate::protocol::layout::{LaneBlock, ReaderBlock};
-use crate::protocol::owner::HELD_BIT;
+use crate::protocol::owner::OWNER_HELD_BIT;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
 
@@ -301,7 +301,7 @@ impl TopicMemory {
     fn counters_of_lane(&self, lane: u32, cache: &mut LivenessCache) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         let counters = |publisher: Option<Participant>, claims| {
-            let (sent, position) = count_messages(block);
+            let (sent, position) = message_count_and_end(block);
             // Relaxed, here and below: counters for people.
             let publisher_id = if publisher.is_some() {
                 block.session_id.get()
@@ -418,7 +418,7 @@ impl TopicMemory {
     /// Returns the process of the endpoint with the owner word `owner_word`; `None` if that process
     /// is dead, or only holds the lane or reader slot to clear or claim it.
     pub(crate) fn live_participant(&self, owner_word: u64) -> Option<Participant> {
-        let lives = owner_word != 0 && owner_word & HELD_BIT == 0 && !self.is_dead(owner_word);
+        let lives = owner_word != 0 && owner_word & OWNER_HELD_BIT == 0 && !self.is_dead(owner_word);
         lives.then(|| self.process_of(owner_word))
     }
 }

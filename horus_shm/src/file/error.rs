@@ -9,7 +9,7 @@ use crate::file::name::NameError;
 use crate::file::namespace::error::NamespaceError;
 use crate::file::topic_type::TypeInfo;
 use crate::os;
-use crate::os::advice::advice_on;
+use crate::os::advice::advice_for_error;
 use crate::process::liveness::Holder;
 use crate::protocol::layout::PARTICIPANTS_MAX;
 use crate::protocol::shape::ShapeError;
@@ -205,7 +205,7 @@ pub enum OpenError {
         cause: LaneNotMapped,
     },
     /// A system call failed, for none of the reasons that the other variants describe.
-    #[error("{operation} {}: {source}{}", path.display(), advice_on(source))]
+    #[error("{operation} {}: {source}{}", path.display(), advice_for_error(source))]
     Io {
         /// A description of the operation that failed, for the error text.
         operation: &'static str,

@@ -101,7 +101,7 @@ impl Drop for Extent {
             // Relaxed: the epoch orders it. WHY again: an endpoint may have checked the topic just
             // now, after the extent had left the list of the mapped ones.
             lost.set(1);
-            fault::advance_epoch();
+            fault::advance_fault_epoch();
         }
     }
 }
@@ -276,7 +276,8 @@ impl Extent {
     /// Makes the pages of all slots resident with a single system call, so that later writes cause
     /// no page faults.
     pub(crate) fn populate_pages(&self) {
-        self.slots.populate(self.offer.shape.slots_bytes() as usize);
+        self.slots
+            .populate_pages(self.offer.shape.slots_bytes() as usize);
     }
 
     /// Copies the first `bytes` bytes of a slot, for a reader that does not pin the slot. Returns
@@ -311,7 +312,7 @@ impl Extent {
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract. While there
         // is an observer, slots on the heap are written only by racing stores:
         // `Segment::has_observers`.
-        unsafe { copy::load(dst, slot, bytes) };
+        unsafe { copy::copy_from_shared(dst, slot, bytes) };
         true
     }
 }

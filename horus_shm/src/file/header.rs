@@ -6,9 +6,9 @@ use bytemuck::Zeroable;
 use crate::file::offer::Offer;
 use crate::file::topic_type::{FieldPrefix, FieldPrefixes, Reliability, TypeInfo};
 use crate::protocol::layout::{
-    CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION, MAGIC,
+    BYTE_ORDER_MARK, HEADER_BYTES, Header, LANE_CAPACITY_MIN, LANE_FILE_MAGIC, LAYOUT_VERSION,
     PARTICIPANTS_MAX, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET,
-    STRIDE_MAX, TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
+    STRIDE_MAX, TOPIC_FILE_MAGIC, TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
 };
 use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
 use crate::wait::WakeBarrier;
@@ -112,7 +112,7 @@ pub fn encode_topic_header(
         created_ns: now_ns,
         topic_id,
         topic_name_bytes: topic.len() as u32,
-        ..header_with_common_fields(MAGIC, type_info, provenance)
+        ..header_with_common_fields(TOPIC_FILE_MAGIC, type_info, provenance)
     };
     header.topic_name[..topic.len()].copy_from_slice(topic.as_bytes());
     let mut bytes = encode_header(header, type_info);
@@ -141,7 +141,7 @@ pub fn encode_lane_header(offer: &Offer, lane: &LaneHeader, provenance: Provenan
         session_id: lane.base.session_id,
         topic_inode: lane.topic_inode,
         lane: lane.id.lane,
-        ..header_with_common_fields(LANE_MAGIC, &offer.type_info, provenance)
+        ..header_with_common_fields(LANE_FILE_MAGIC, &offer.type_info, provenance)
     };
     encode_header(header, &offer.type_info)
 }
@@ -155,7 +155,7 @@ fn header_with_common_fields(
     let mut header = Header {
         magic,
         layout_version: LAYOUT_VERSION,
-        endianness: ENDIANNESS,
+        endianness: BYTE_ORDER_MARK,
         boot_id: provenance.boot_id,
         registry_id: provenance.registry_id,
         schema_hash: type_info.hash,
@@ -230,7 +230,7 @@ pub fn decode_topic_header(
     topic: &str,
     provenance: Provenance,
 ) -> Result<TopicHeader, HeaderError> {
-    let (header, type_info) = decode_and_check(bytes, file_bytes, MAGIC, provenance)?;
+    let (header, type_info) = decode_and_check(bytes, file_bytes, TOPIC_FILE_MAGIC, provenance)?;
     check_file_bytes(&header, file_bytes, TopicShape::FILE.file_bytes())?;
     let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
     if name != topic {
@@ -257,7 +257,7 @@ pub fn decode_lane_header(
     file_bytes: u64,
     provenance: Provenance,
 ) -> Result<(Offer, LaneHeader), HeaderError> {
-    let (header, type_info) = decode_and_check(bytes, file_bytes, LANE_MAGIC, provenance)?;
+    let (header, type_info) = decode_and_check(bytes, file_bytes, LANE_FILE_MAGIC, provenance)?;
     let offer = decode_offer(&header, type_info)?;
     check_file_bytes(&header, file_bytes, offer.shape.file_bytes())?;
     if header.lane >= PARTICIPANTS_MAX {
@@ -321,7 +321,7 @@ fn decode_and_check(
             format!("at least {HEADER_BYTES}"),
         ));
     }
-    if header.endianness != ENDIANNESS {
+    if header.endianness != BYTE_ORDER_MARK {
         return Err(damaged_field_error(
             "byte order",
             format!("{:#x}", header.endianness),
@@ -381,7 +381,7 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
     LaneShape::new(ShapeRequest {
         payload_bytes: header.payload_bytes,
         payload_align: header.payload_align,
-        capacity: CAPACITY_MIN,
+        capacity: LANE_CAPACITY_MIN,
         sized,
         pinnable: sized,
     })

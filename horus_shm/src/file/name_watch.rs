@@ -134,7 +134,7 @@ impl NameWatch {
         // Relaxed: the epoch, which is advanced next, orders it.
         self.entry.state.set(NameState::Linked as u64);
         drop(watched);
-        fault::advance_epoch();
+        fault::advance_fault_epoch();
     }
 
     /// Checks the file's name now. Returns true if it leads to another file or to none, and the
@@ -142,7 +142,7 @@ impl NameWatch {
     pub(crate) fn is_lost_now(&self) -> bool {
         let WatchedName { name, stat, .. } = &*self.entry;
         let is_lost = |namespace: &Namespace| {
-            let is_linked = os::is_name_of(namespace.topics_dir()?, name.file_name(), stat)?;
+            let is_linked = os::is_name_of_file(namespace.topics_dir()?, name.file_name(), stat)?;
             Ok::<_, io::Error>(!is_linked && namespace.is_unchanged_on_disk()?)
         };
         let namespace = self.entry.namespace.upgrade();
@@ -201,7 +201,7 @@ fn report_name_changes(changed: &[NameLost]) {
     if changed.is_empty() {
         return;
     }
-    fault::advance_epoch();
+    fault::advance_fault_epoch();
     // WHY outside of the lock: the function may open a topic.
     if let Some(on_lost) = ON_NAME_LOST.get() {
         let lost = changed
@@ -222,7 +222,7 @@ pub(crate) fn check_names_for_endpoint() {
     }
     watched.unreported.extend(changed);
     drop(watched);
-    fault::advance_epoch();
+    fault::advance_fault_epoch();
 }
 
 /// Checks all names. Returns those that have been lost since the last check, or that lead to their
@@ -293,7 +293,7 @@ impl WatchedName {
             unchanged_namespaces.push(place);
         }
         let dir = namespace.topics_dir()?;
-        if os::is_name_of(dir, self.name.file_name(), &self.stat)? {
+        if os::is_name_of_file(dir, self.name.file_name(), &self.stat)? {
             return Ok(NameState::Linked);
         }
         // WHY again: a namespace that is being removed loses its topics first.

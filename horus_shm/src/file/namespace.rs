@@ -313,7 +313,7 @@ impl Namespace {
     pub(crate) fn is_unchanged_on_disk(&self) -> io::Result<bool> {
         let name = self.config.name().as_str();
         Ok(
-            os::is_name_of(self.parent.get()?, name, &self.stat)?
+            os::is_name_of_file(self.parent.get()?, name, &self.stat)?
                 && self.has_own_parts_on_disk()?,
         )
     }
@@ -321,7 +321,7 @@ impl Namespace {
     fn has_own_parts_on_disk(&self) -> io::Result<bool> {
         let dir = self.dir.get()?;
         Ok(self.registry.is_linked(dir)?
-            && os::is_name_of(dir, TOPICS_DIRECTORY, &self.topics_stat)?)
+            && os::is_name_of_file(dir, TOPICS_DIRECTORY, &self.topics_stat)?)
     }
 
     /// Removes the namespace and all topics in it. For tests and benchmarks that create a namespace

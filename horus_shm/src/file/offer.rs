@@ -10,7 +10,9 @@ use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::protocol::layout::{
     PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, STRIDE_MAX, TYPE_NAME_BYTES_MAX,
 };
-use crate::protocol::shape::{LaneShape, ShapeError, ShapeRequest, default_capacity, stride_for};
+use crate::protocol::shape::{
+    LaneShape, ShapeError, ShapeRequest, default_capacity, slot_stride_bytes,
+};
 use crate::wait::WakeBarrier;
 
 /// Minimum size in bytes of a message whose slots are pinnable by default, so that it can be
@@ -221,7 +223,7 @@ impl Request {
             ..self.type_info.clone()
         };
         let pinnable = self.has_pinnable_slots()?;
-        let stride = stride_for(payload_bytes.min(1 << 30), type_info.sized, pinnable);
+        let stride = slot_stride_bytes(payload_bytes.min(1 << 30), type_info.sized, pinnable);
         let shape = LaneShape::new(ShapeRequest {
             payload_bytes,
             payload_align: type_info.align,

@@ -271,7 +271,7 @@ impl TopicPath<'_> {
     /// Returns the process that is removing the topic's file; `None` if it could not be determined.
     fn find_removing_process(&self) -> Option<Holder> {
         let file = os::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
-        self.namespace.registry().topic_file_holder(file.ino)
+        self.namespace.registry().find_topic_file_holder(file.ino)
     }
 
     pub(crate) fn not_removed_error(&self, found: &'static str, cure: &str) -> OpenError {
@@ -364,7 +364,7 @@ impl TopicPath<'_> {
         type_info: TypeInfo,
     ) -> Result<OpenAttempt, OpenError> {
         Ok(
-            match presence::attach(&file).map_err(self.io_error("attending"))? {
+            match presence::attach_to_file(&file).map_err(self.io_error("attending"))? {
                 AttachOutcome::Attached => {
                     OpenAttempt::Found(add_segment(table, type_info, file, stat))
                 }
@@ -373,7 +373,8 @@ impl TopicPath<'_> {
                     // name, which would then stay taken for ever. Retiring again removes the name
                     // if that was not done.
                     if file.is_retired().map_err(self.io_error("attending"))? {
-                        presence::retire(&file).map_err(self.io_error("removing the retired"))?;
+                        presence::retire_file(&file)
+                            .map_err(self.io_error("removing the retired"))?;
                     }
                     OpenAttempt::Gone
                 }
@@ -471,7 +472,7 @@ impl TopicPath<'_> {
         if !self.try_lease_stale_file(fd, &refusal)? {
             return Ok(OpenAttempt::InUse(Box::new(refusal)));
         }
-        let removed = presence::retire(file).map_err(self.io_error("removing the stale"));
+        let removed = presence::retire_file(file).map_err(self.io_error("removing the stale"));
         let _ = lock::end_lease(fd);
         Ok(if removed? {
             OpenAttempt::Gone
@@ -559,14 +560,14 @@ impl TopicPath<'_> {
         let mut table = lock_files_in_use();
         // WHY present before the file has a name: otherwise a sweep could find it without
         // processes.
-        if !file.lock_shared().map_err(self.io_error("attending"))? {
+        if !file.try_lock_shared().map_err(self.io_error("attending"))? {
             return Ok(None);
         }
         let fd = file.fd.get().map_err(self.io_error("naming"))?;
         match os::link_unnamed_file(fd, dir, self.name.file_name()) {
             Ok(()) => Ok(Some(add_segment(&mut table, type_info, file, stat))),
             Err(error) => {
-                file.release();
+                file.release_lock();
                 match error.kind() {
                     io::ErrorKind::AlreadyExists => Ok(None),
                     _ => Err(no_space("naming", error)),

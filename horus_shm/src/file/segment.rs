@@ -23,11 +23,11 @@ use crate::os::region::{Access, Region};
 use crate::process::fork::fork_epoch;
 use crate::process::liveness::Owner;
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::layout::{CAPACITY_MIN, LaneBlock, PARTICIPANTS_MAX};
-use crate::protocol::memory::{RawLane, RawLaneParts, Readers};
+use crate::protocol::layout::{LANE_CAPACITY_MIN, LaneBlock, PARTICIPANTS_MAX};
+use crate::protocol::memory::{RawLane, RawLaneParts, ReaderBlocks};
 use crate::protocol::owner;
 use crate::protocol::presence::{self, AttachableFile};
-use crate::protocol::shape::{SLOT_ALIGN, TopicShape};
+use crate::protocol::shape::{SLOT_ALIGN_BYTES, TopicShape};
 use crate::protocol::sync::Word as _;
 
 mod blocks;
@@ -317,7 +317,7 @@ impl TopicMemory {
     #[cold]
     pub(crate) fn fault_epoch_if_usable(&self) -> Result<u64, UnusableReason> {
         // WHY loaded before the check: a loss that follows the check then shows as a new epoch.
-        let seen = fault::epoch_before_check();
+        let seen = fault::fault_epoch_before_check();
         if self.is_forked() {
             return Err(UnusableReason::Forked);
         }
@@ -354,7 +354,7 @@ impl TopicMemory {
             SegmentBacking::Heap(_) => false,
             SegmentBacking::File(file) => {
                 // WHY a word of marks alone is dead: no process stores it, so it is damage.
-                let process = Owner::from_bits(owner::process_part(owner));
+                let process = Owner::from_bits(owner::process_bits_of_owner(owner));
                 owner != 0 && file.namespace.registry().is_dead(process)
             }
         }
@@ -456,7 +456,7 @@ impl TopicMemory {
     /// # Errors
     ///
     /// [`OpenError::Io`] if the reader area cannot be mapped.
-    pub(crate) fn readers(&self, access: Access) -> Result<Readers, OpenError> {
+    pub(crate) fn readers(&self, access: Access) -> Result<ReaderBlocks, OpenError> {
         let area = self.reader_area(access)?;
         let limit = self.shape().reader_limit();
         let offset = self.shape().reader_block_offset(0);
@@ -464,7 +464,7 @@ impl TopicMemory {
         let blocks = unsafe { area.add(offset) };
         // SAFETY: the area begins with the wait block. It is mapped for as long as this segment
         // lives, which every endpoint keeps, with the access that the caller requests for its use.
-        Ok(unsafe { Readers::new(area.cast(), blocks, self.shape().reader_bytes(), limit) })
+        Ok(unsafe { ReaderBlocks::new(area.cast(), blocks, self.shape().reader_bytes(), limit) })
     }
 
     /// Returns the control block and the cursors of the lane with index `lane`, without its slots.
@@ -477,13 +477,13 @@ impl TopicMemory {
         &self,
         lane: u32,
         lane_area: Access,
-        readers: Readers,
+        readers: ReaderBlocks,
     ) -> Result<RawLaneParts, OpenError> {
         let block: *const LaneBlock<AtomicU64> = self.lane_block(lane, lane_area)?;
         Ok(RawLaneParts {
             slots: std::ptr::null_mut(),
-            stride: SLOT_ALIGN as usize,
-            capacity: CAPACITY_MIN,
+            stride: SLOT_ALIGN_BYTES as usize,
+            capacity: LANE_CAPACITY_MIN,
             base: 0,
             generation: 0,
             block,
@@ -502,7 +502,7 @@ impl TopicMemory {
         &self,
         extent: &Arc<Extent>,
         block: Access,
-        readers: Readers,
+        readers: ReaderBlocks,
     ) -> Result<RawLane, OpenError> {
         let shape = &extent.offer.shape;
         let parts = RawLaneParts {
@@ -569,11 +569,11 @@ impl Drop for TopicMemory {
                 // WHY first: no lock that would stop openers is needed to keep a file. WHY false if
                 // it cannot be read: a file that was truncated has no history.
                 if file.has_latched_history().unwrap_or(false) {
-                    file.release();
+                    file.release_lock();
                 } else {
                     // WHY the error is ignored: a file that cannot be removed now is removed by the
                     // next sweep.
-                    let _ = presence::retire_unless_kept(&**file);
+                    let _ = presence::retire_file_unless_kept(&**file);
                 }
             });
         }

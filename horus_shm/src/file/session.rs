@@ -18,7 +18,7 @@ use crate::protocol::sync::{Word, edge};
 /// | endpoint | `owner` | `joined` |
 /// |---|---|---|
 /// | none: the last one has left | 0 | 0 |
-/// | none: a process holds the slot, to clear it or to claim it | that process, `HELD_BIT` | any |
+/// | none: a process holds the slot, to clear or claim it | that process, `OWNER_HELD_BIT` | any |
 /// | is joining or leaving | its process | another value |
 /// | has joined; its process may have died since | its process | the same value |
 /// | has died, and another process has freed the slot | 0 | its process |
@@ -82,8 +82,9 @@ impl EndpointSession {
         // ORDERING(owner): a thread that sees the successor sees that its predecessor left. Pairs
         // with the release in `owner::release_entry`, also through the claim that followed it.
         let owner = Word::load(owner, edge::OWNER_SEE);
-        // ORDERING(epoch): pairs with the stores in `ReaderSlot::announce_join` and `take_over`.
-        let joined = Word::load(joined, edge::EPOCH_SEE);
+        // ORDERING(session_owner): pairs with the stores in `ReaderSlot::announce_join` and
+        // `take_over`.
+        let joined = Word::load(joined, edge::SESSION_OWNER_SEE);
         Self { owner, joined }
     }
 
@@ -170,9 +171,11 @@ impl TopicMemory {
     /// the reader has not moved.
     pub(crate) fn file_number_moved_to(&self, reader: u32) -> u64 {
         let block = self.reader_block(reader, Access::Read);
-        // ORDERING(epoch): pairs with the store in `ReaderSlot::announce_move`: a thread that sees
-        // that the reader moved sees that it has joined the other file.
-        block.map_or(0, |block| Word::load(&block.moved_to, edge::EPOCH_SEE))
+        block.map_or(0, |block| {
+            // ORDERING(session_owner): pairs with the store in `ReaderSlot::announce_move`: a
+            // thread that sees that the reader moved sees that it has joined the other file.
+            Word::load(&block.moved_to, edge::SESSION_OWNER_SEE)
+        })
     }
 
     fn live_endpoints(&self, sessions: impl Iterator<Item = EndpointSession>) -> Vec<EndpointId> {
@@ -215,7 +218,7 @@ impl TopicMemory {
     #[must_use]
     pub fn publisher_deaths(&self) -> u64 {
         let control = self.control(Access::Read);
-        control.map_or(0, |block| block.deaths.recorded())
+        control.map_or(0, |block| block.deaths.death_count())
     }
 
     /// Returns the number of subscribers that died in this file, and whose reader slots others have
@@ -223,7 +226,7 @@ impl TopicMemory {
     #[must_use]
     pub fn subscriber_deaths(&self) -> u64 {
         let wait = self.wait_block(Access::Read);
-        wait.map_or(0, |block| block.deaths.recorded())
+        wait.map_or(0, |block| block.deaths.death_count())
     }
 
     fn end_of_endpoint(
@@ -244,8 +247,8 @@ impl TopicMemory {
         // WHY not whether the process is dead: it may have left, and ended since. If it had died in
         // the place, the endpoint that came after it would have recorded that.
         match log {
-            Some(log) if log.contains(endpoint.place, endpoint.owner_id) => EndpointEnd::Died,
-            Some(log) if log.may_have_forgotten(earlier_deaths) => EndpointEnd::Unknown,
+            Some(log) if log.contains_death(endpoint.place, endpoint.owner_id) => EndpointEnd::Died,
+            Some(log) if log.may_have_dropped_deaths_since(earlier_deaths) => EndpointEnd::Unknown,
             _ => EndpointEnd::Left,
         }
     }
@@ -256,7 +259,9 @@ impl TopicMemory {
         // Relaxed: the claim of the lane ordered it.
         let joined = self.lane_block(lane, Access::Write)?.epoch_owner.get();
         if joined != 0 {
-            self.control(Access::Write)?.deaths.record(lane, joined);
+            self.control(Access::Write)?
+                .deaths
+                .record_death(lane, joined);
         }
         Ok(())
     }
@@ -269,7 +274,7 @@ impl TopicMemory {
         if joined != 0 {
             self.wait_block(Access::Write)?
                 .deaths
-                .record(reader, joined);
+                .record_death(reader, joined);
         }
         Ok(())
     }
@@ -284,7 +289,7 @@ impl TopicMemory {
     #[must_use]
     pub fn process_of(&self, owner_word: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());
-        let owner_id = owner::process_part(owner_word);
+        let owner_id = owner::process_bits_of_owner(owner_word);
         let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner_id)));
         Participant { owner_id, process }
     }

@@ -264,9 +264,9 @@ fn sweep_topic(
                 return Ok(TopicSweepOutcome::Kept);
             }
             let removed = if keeps {
-                presence::retire_unless_kept(&file)
+                presence::retire_file_unless_kept(&file)
             } else {
-                presence::retire(&file)
+                presence::retire_file(&file)
             };
             let removed = removed.map_err(place.io_error("removing"))?;
             Ok(if removed {

@@ -4,7 +4,7 @@ use std::array;
 use std::borrow::Cow;
 
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::layout::PREFIXES_MAX;
+use crate::protocol::layout::TYPE_PREFIXES_MAX;
 
 /// A description of a message type, on which publisher and subscriber must agree. This crate does
 /// not interpret the schema.
@@ -54,7 +54,7 @@ impl FieldPrefixes {
         let is_valid = |prefix: &FieldPrefix| prefix.hash != 0;
         let valid = longest_first.into_iter().take_while(is_valid);
         Self {
-            longest_first: valid.take(PREFIXES_MAX + 1).collect(),
+            longest_first: valid.take(TYPE_PREFIXES_MAX + 1).collect(),
             head_bytes: 0,
         }
     }

@@ -272,7 +272,7 @@ impl<T> Answer<T> {
         let Some(block) = self.usable_block() else {
             return Some(Err(NoAnswer));
         };
-        match protocol::look_for_reply(&block) {
+        match protocol::load_reply_state(&block) {
             ReplyState::Full => Some(self.take_reply(block, true)),
             ReplyState::Empty => Some(self.take_reply(block, false)),
             ReplyState::Pending | ReplyState::Busy => None,
@@ -373,7 +373,7 @@ impl<T> Answer<T> {
         };
         // SAFETY: while no waker is registered, its field is the asker's.
         drop(unsafe { block.waker_address().replace(waker) });
-        self.is_registered = protocol::register_waker(&block);
+        self.is_registered = protocol::try_register_waker(&block);
         self.is_registered
     }
 
@@ -383,7 +383,7 @@ impl<T> Answer<T> {
         if self.is_registered
             && let Some(block) = self.usable_block()
         {
-            self.is_registered = !protocol::retract_waker(&block);
+            self.is_registered = !protocol::try_retract_waker(&block);
         }
         !self.is_registered
     }

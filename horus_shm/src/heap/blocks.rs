@@ -234,7 +234,7 @@ impl Drop for ThreadMagazines {
 /// Prefetches, for writing, the first cache line of a free block that this thread will take soon.
 #[inline(always)]
 fn prefetch_block(block: *mut u8) {
-    copy::prefetch(block, 1, PrefetchIntent::Write);
+    copy::prefetch_lines(block, 1, PrefetchIntent::Write);
 }
 
 /// The content of a block that is sent to a mailbox: a link to the next older block, and a value.

@@ -87,9 +87,9 @@ use super::injector::InjectorEntry;
 use super::pull_queue::PullQueue;
 use super::run_queues::QueueEntry;
 use crate::process::fork::fork_epoch;
-use crate::protocol::holders::Holders;
+use crate::protocol::holders::CellReferences;
 use crate::protocol::life::CellMemory;
-use crate::protocol::mailbox::{self, CAPACITY_MAX, MailboxMemory, MailboxReader, Tag};
+use crate::protocol::mailbox::{self, MAILBOX_CAPACITY_MAX, MailboxMemory, MailboxReader, Tag};
 use crate::protocol::sync::{self, Edge, Word};
 use crate::wait::LocalEventcount;
 
@@ -100,7 +100,7 @@ const ROOM_EVENTCOUNTS_PER_GROUP: usize = 16;
 const UNBOUNDED_CAPACITY: u16 = 0;
 
 /// The value of [`CellHeader::capacity`] that means that the mailbox keeps only the latest message.
-const LATEST_ONLY_CAPACITY: u16 = CAPACITY_MAX + 1;
+const LATEST_ONLY_CAPACITY: u16 = MAILBOX_CAPACITY_MAX + 1;
 
 /// A group of actors: the workers that run them, and the eventcounts that they share.
 pub trait Group: Send + Sync + Sized + 'static {
@@ -208,7 +208,7 @@ pub struct ActorEndReport {
 /// The kind of a mailbox, which decides how many messages it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailLimit {
-    /// The mailbox holds at most this number of messages. The number is from 1 to [`CAPACITY_MAX`].
+    /// The mailbox holds at most this number of messages, from 1 to [`MAILBOX_CAPACITY_MAX`].
     Bounded(u16),
     /// The mailbox holds any number of messages, so it is never full.
     Unbounded,
@@ -219,7 +219,7 @@ pub enum MailLimit {
 impl MailLimit {
     fn capacity(self) -> u16 {
         match self {
-            Self::Bounded(capacity) => capacity.clamp(1, CAPACITY_MAX),
+            Self::Bounded(capacity) => capacity.clamp(1, MAILBOX_CAPACITY_MAX),
             Self::Unbounded => UNBOUNDED_CAPACITY,
             Self::Latest => LATEST_ONLY_CAPACITY,
         }
@@ -246,7 +246,7 @@ pub struct CellHeader<G: Group> {
     /// The address of the latest message's block, if the mailbox keeps only the latest message; 0
     /// if there is no such message.
     slot: AtomicU64,
-    holders: Holders<AtomicU64>,
+    holders: CellReferences<AtomicU64>,
     functions: &'static CellFunctions<G>,
     group: Arc<G>,
     injector_link: AtomicPtr<Self>,
@@ -444,7 +444,7 @@ impl<G: Group> MailboxMemory for CellPointer<G> {
     unsafe fn free_block(&self, block: u64) {
         if block == self.last_address_block() {
             // SAFETY: the caller is the runner, who keeps the cell.
-            return unsafe { self.header() }.holders.mark_last_block_free();
+            return unsafe { self.header() }.holders.clear_last_block_sent();
         }
         // SAFETY: a block that was taken from the mailbox.
         unsafe { free_block(block) };
@@ -458,7 +458,7 @@ impl<G: Group> MailboxMemory for CellPointer<G> {
 
 impl<G: Group> CellMemory for CellPointer<G> {
     #[inline(always)]
-    fn holders(&self) -> &Holders<AtomicU64> {
+    fn holders(&self) -> &CellReferences<AtomicU64> {
         // SAFETY: as in `word`.
         unsafe { &(*self.0.as_ptr()).holders }
     }
@@ -489,7 +489,7 @@ unsafe fn free_block(block: u64) {
     // SAFETY: the contract.
     let place = unsafe { blocks::block_from_address(block) };
     // SAFETY: the tag of the link has the class of the block.
-    unsafe { blocks::free_block(place, blocks::block_class_of(Tag::in_link(link))) };
+    unsafe { blocks::free_block(place, blocks::block_class_of(Tag::from_link(link))) };
 }
 
 impl<G: Group> CellHeader<G> {
@@ -525,7 +525,7 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
         group,
         behaviour,
         mail_limit,
-        Holders::with_one_address(),
+        CellReferences::with_one_address(),
     ))
 }
 
@@ -540,7 +540,7 @@ pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
         group,
         behaviour,
         mail_limit,
-        Holders::with_one_address_and_hold(),
+        CellReferences::with_one_address_and_hold(),
     );
     (
         Address::from_counted_cell(cell),
@@ -552,11 +552,11 @@ fn make_cell<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
     mail_limit: MailLimit,
-    holders: Holders<AtomicU64>,
+    holders: CellReferences<AtomicU64>,
 ) -> CellPointer<G> {
     let cell = ActorCell {
         header: CellHeader {
-            word: AtomicU64::new(mailbox::NEW_MAILBOX),
+            word: AtomicU64::new(mailbox::NEW_MAILBOX_WORD),
             slot: AtomicU64::new(0),
             holders,
             functions: &ActorCell::<B, G>::FUNCTIONS,

@@ -276,7 +276,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn lead_max(&self) -> u64 {
+    fn writer_lead_max(&self) -> u64 {
         self.room
     }
 
@@ -309,7 +309,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn gated_readers(&self) -> &AtomicU64 {
+    fn gated_reader_mask(&self) -> &AtomicU64 {
         // SAFETY: alive by the contract of `new`.
         unsafe { &*self.gated }
     }

@@ -12,7 +12,7 @@ use super::writer::ValueWriter;
 use crate::os::cpu;
 use crate::protocol::gate;
 use crate::protocol::lane::LaneReader;
-use crate::protocol::layout::{LaneBlock, SEPARATION_BYTES};
+use crate::protocol::layout::{LaneBlock, WRITER_SEPARATION_BYTES};
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::tuning::Tuning;
@@ -35,7 +35,7 @@ const ONLY_READER_INDEX: u32 = 0;
 /// 1.)
 const INITIAL_CURSOR: u64 = 1;
 
-const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
+const WORDS_PER_LINE: usize = WRITER_SEPARATION_BYTES / size_of::<AtomicU64>();
 
 /// Cursors of one reader that share cache lines. No other reader has a cursor on these lines.
 #[repr(align(128))]
@@ -145,7 +145,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     #[must_use]
     pub fn claim_writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
-        let (lane, _) = owner::claim_first_free(owners, CLAIMED_OWNER_WORD, |_| false)?;
+        let (lane, _) = owner::claim_first_free_entry(owners, CLAIMED_OWNER_WORD, |_| false)?;
         let slots = &self.slots[lane as usize];
         if slots.get().is_none() {
             let Some(new) = Slots::new(self.capacity, self.publishes_by_head, |_| 0) else {
@@ -155,10 +155,10 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
             // WHY it succeeds: only the owner of the lane, which is this thread, sets its slots.
             let _ = slots.set(new);
         }
-        // ORDERING(ready): pairs with the load in `ready_lane_mask`.
+        // ORDERING(lane_ready): pairs with the load in `ready_lane_mask`.
         self.ready
             .0
-            .set_bits_ordered(1 << lane, edge::READY_PUBLISH);
+            .set_bits_ordered(1 << lane, edge::LANE_READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
@@ -185,7 +185,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
 
     fn claim_reader_index(&self) -> Option<u32> {
         let (reader, _) =
-            owner::claim_first_free(self.readers.iter(), CLAIMED_OWNER_WORD, |_| false)?;
+            owner::claim_first_free_entry(self.readers.iter(), CLAIMED_OWNER_WORD, |_| false)?;
         if H::KEEPS_VALUE_IN_SLOT {
             gate::announce_gated_reader(&self.gated, reader);
             for lane in 0..self.blocks.len() as u32 {
@@ -250,8 +250,8 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     /// least once.
     #[inline(always)]
     pub(super) fn ready_lane_mask(&self) -> u64 {
-        // ORDERING(ready): pairs with the bit set in `writer`.
-        Word::load(&self.ready.0, edge::READY_SEE)
+        // ORDERING(lane_ready): pairs with the bit set in `writer`.
+        Word::load(&self.ready.0, edge::LANE_READY_SEE)
     }
 
     /// Returns the number of values in the lane `lane` that the reader with index `reader` has not
@@ -325,7 +325,7 @@ impl<T, H: ReadPolicy<T>> fmt::Debug for Lanes<T, H> {
     }
 }
 
-const _: () = assert!(size_of::<CursorCacheLine>() == SEPARATION_BYTES);
+const _: () = assert!(size_of::<CursorCacheLine>() == WRITER_SEPARATION_BYTES);
 
 #[cfg(test)]
 mod tests {

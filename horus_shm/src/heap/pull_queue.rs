@@ -103,7 +103,7 @@ impl<E: QueueEntry> PullQueue<E> {
         let mut registered = self.lock_waker();
         let former = registered.replace(waker.clone());
         if former.is_none() {
-            self.event.announce();
+            self.event.announce_waiter();
         }
         drop(registered);
         drop(former);
@@ -121,7 +121,7 @@ impl<E: QueueEntry> PullQueue<E> {
     fn take_waker(&self) -> Option<Waker> {
         let waker = self.lock_waker().take();
         if waker.is_some() {
-            self.event.withdraw();
+            self.event.withdraw_waiter();
         }
         waker
     }

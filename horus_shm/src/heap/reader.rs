@@ -121,8 +121,8 @@ fn find_next<T, H: ReadPolicy<T>>(
     Some(move || {
         // SAFETY: the reader found a value in this slot, and holds its writer back until it passes
         // the value, below.
-        let value = unsafe { reader.memory().load(reader.found_index()) };
-        reader.pass_found_message();
+        let value = unsafe { reader.memory().load(reader.found_slot_index()) };
+        reader.move_past_found_message();
         value
     })
 }
@@ -137,8 +137,8 @@ fn pop_into<T: Copy, H: ReadPolicy<T>>(
         return false;
     }
     // SAFETY: as in `find`.
-    *value = unsafe { reader.memory().load(reader.found_index()) };
-    reader.pass_found_message();
+    *value = unsafe { reader.memory().load(reader.found_slot_index()) };
+    reader.move_past_found_message();
     true
 }
 

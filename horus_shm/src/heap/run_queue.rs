@@ -135,8 +135,10 @@ pub unsafe fn try_append_entry<M: RunQueueMemory>(memory: &M, item: *mut M::Item
 }
 
 fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
-    // ORDERING(queue): pairs with the load in `steal_half_of_entries`.
-    memory.tail().store(u64::from(tail), edge::QUEUE_PUBLISH);
+    // ORDERING(run_queue): pairs with the load in `steal_half_of_entries`.
+    memory
+        .tail()
+        .store(u64::from(tail), edge::RUN_QUEUE_PUBLISH);
 }
 
 /// Returns the number of entries that the owner can append. If the owner calls this function, at
@@ -144,8 +146,8 @@ fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
 /// hint.
 #[inline]
 pub fn free_slot_count<M: RunQueueMemory>(memory: &M) -> u32 {
-    // ORDERING(stolen): pairs with the exchange in `free_claimed_entries`.
-    let heads = RingHeads::from_word(memory.heads().load(edge::STOLEN_SEE));
+    // ORDERING(stolen_entry): pairs with the exchange in `free_claimed_entries`.
+    let heads = RingHeads::from_word(memory.heads().load(edge::STOLEN_ENTRY_SEE));
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
     memory.slot_count() - tail.wrapping_sub(heads.steal)
@@ -216,8 +218,8 @@ fn claim_half_of_entries<M: RunQueueMemory>(from: &M, entries_max: u32) -> Optio
         // Relaxed: the exchange decides.
         let word = from.heads().get();
         let heads = RingHeads::from_word(word);
-        // ORDERING(queue): pairs with the store in `publish_tail`.
-        let tail = from.tail().load(edge::QUEUE_SEE) as u32;
+        // ORDERING(run_queue): pairs with the store in `publish_tail`.
+        let tail = from.tail().load(edge::RUN_QUEUE_SEE) as u32;
         let waiting = entry_count_between(heads.real, tail);
         if waiting == 0 || heads.is_being_stolen_from() {
             return None;
@@ -244,10 +246,10 @@ fn free_claimed_entries<M: RunQueueMemory>(from: &M) {
         let word = from.heads().get();
         let real = RingHeads::from_word(word).real;
         let freed = RingHeads { steal: real, real }.to_word();
-        // ORDERING(stolen): pairs with the load in `free_slot_count`.
+        // ORDERING(stolen_entry): pairs with the load in `free_slot_count`.
         if from
             .heads()
-            .compare_exchange_ordered(word, freed, edge::STOLEN_FREE)
+            .compare_exchange_ordered(word, freed, edge::STOLEN_ENTRY_FREE)
         {
             return;
         }

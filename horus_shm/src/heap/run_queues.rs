@@ -12,7 +12,7 @@ use super::run_queue::{self, RunQueueMemory};
 use super::search::{self, SearchMemory, WORKERS_MAX};
 use super::worker::Worker;
 use crate::protocol::sync::{self, Edge, PointerWord, Word};
-use crate::wait::{Event, LocalEventcount, barrier_in_process};
+use crate::wait::{EventcountView, LocalEventcount, execute_process_barrier};
 
 /// Number of slots of each worker's ring. Also the maximum number of entries that a worker keeps
 /// when it takes an injector's stack.
@@ -103,7 +103,7 @@ impl<T> WorkerQueue<T> {
         self.has_thieves.set(1);
         // ORDERING(lifo_close): barriers on all CPUs. Pairs with the order of the accesses in
         // `Worker::pop_lifo_entry` and `Worker::begin_activation`.
-        barrier_in_process() && is_running() && barrier_in_process()
+        execute_process_barrier() && is_running() && execute_process_barrier()
     }
 }
 
@@ -272,7 +272,7 @@ impl<E: QueueEntry> RunQueues<E> {
 impl<T: InjectorEntry> SearchMemory for QueueGroup<T> {
     type Word = AtomicU64;
     type WorkerEventcount<'a>
-        = Event<'a>
+        = EventcountView<'a>
     where
         Self: 'a;
 
@@ -286,7 +286,7 @@ impl<T: InjectorEntry> SearchMemory for QueueGroup<T> {
         &self.state.0
     }
 
-    fn worker_eventcount(&self, index: usize) -> Event<'_> {
+    fn worker_eventcount(&self, index: usize) -> EventcountView<'_> {
         self.events[index].event()
     }
 

@@ -180,7 +180,7 @@ fn update_state<M: SearchMemory>(
 pub fn wake_searcher<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fences in `end_search_with_entry`, `try_announce_sleeper`
     // and `close`.
-    memory.fence(edge::SEARCH_LOOK);
+    memory.fence(edge::SEARCH_SENDER_FENCE);
     wake_searcher_if_none(memory);
 }
 
@@ -246,14 +246,14 @@ where
 pub fn close<M: SearchMemory>(memory: &M) {
     update_state(memory, |state| Some(state.with_closed_bit()));
     // ORDERING(search): pairs with the fence in `wake_searcher`.
-    memory.fence(edge::SEARCH_CLOSE);
+    memory.fence(edge::SEARCH_CLOSE_FENCE);
 }
 
 /// Wakes all sleeping workers as searchers, so that they see a value that the caller has stored
 /// before.
 pub fn wake_all<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fence in `try_announce_sleeper`.
-    memory.fence(edge::SEARCH_LOOK);
+    memory.fence(edge::SEARCH_SENDER_FENCE);
     for worker in 0..memory.worker_count() {
         let woken = update_state(memory, |state| {
             let state = state
@@ -306,7 +306,7 @@ pub fn try_begin_search<M: SearchMemory>(memory: &M) -> bool {
 pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
     update_state(memory, |state| Some(state.remove_searcher()));
     // ORDERING(search): pairs with the fence in `wake_searcher`.
-    memory.fence(edge::SEARCH_LEAVE);
+    memory.fence(edge::SEARCH_WORKER_FENCE);
     if memory.has_entries() {
         wake_searcher_if_none(memory);
     }
@@ -349,7 +349,7 @@ pub fn try_announce_sleeper<M: SearchMemory>(
         })
     });
     // ORDERING(search): pairs with the fence in `wake_searcher`.
-    memory.fence(edge::SEARCH_LEAVE);
+    memory.fence(edge::SEARCH_WORKER_FENCE);
     if !memory.has_entries() && !is_wanted() {
         return true;
     }

@@ -238,7 +238,7 @@ impl<T, P: SlotPacking> SlotRow<T, P> {
             1
         };
         // SAFETY: the index and the slots are valid by the contract.
-        copy::prefetch(unsafe { self.slot_address(index) }, lines, intent);
+        copy::prefetch_lines(unsafe { self.slot_address(index) }, lines, intent);
     }
 
     /// Returns the memory layout of `slot_count` slots together; `None` if its size would overflow.

@@ -120,7 +120,7 @@ pub fn ticket_channel<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) 
     assert!(capacity > 0, "a channel holds at least one message");
     let capacity = capacity as u64;
     let slots = Slots::new(capacity, false, |index| {
-        ticket::first_stamp(index, capacity)
+        ticket::initial_stamp(index, capacity)
     })
     .unwrap_or_else(|| panic_without_memory(capacity, size_of::<T>()));
     let [tail, head] = [0, 0].map(|pos| PaddedWord(AtomicU64::new(pos)));
@@ -188,7 +188,7 @@ impl<T> TicketReader<T> {
     #[inline(always)]
     pub fn find_next(&mut self) -> Option<impl FnOnce() -> T> {
         let ring = &*self.0;
-        let Some(pos) = ticket::find_value(ring) else {
+        let Some(pos) = ticket::find_value_position(ring) else {
             ring.prefetch();
             return None;
         };
@@ -215,7 +215,7 @@ impl<T> TicketReader<T> {
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
             // SAFETY: the value was found, and moved out.
-            unsafe { run.pass_value() };
+            unsafe { run.move_past_value() };
             each(value);
         })
     }
@@ -230,14 +230,14 @@ impl<T> TicketReader<T> {
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
             // SAFETY: the value was found, and moved out.
-            unsafe { run.pass_value() };
+            unsafe { run.move_past_value() };
             drop(value);
         })
     }
 
     /// Calls `receive` for each available value, up to `capacity` of them, and returns their
     /// number. `receive` gets the ring, the index of the slot, and the [`ReceiveRun`]. It has to
-    /// take the value out of its slot and call [`ReceiveRun::pass_value`].
+    /// take the value out of its slot and call [`ReceiveRun::move_past_value`].
     #[inline(always)]
     fn receive_each(
         &mut self,
@@ -249,7 +249,7 @@ impl<T> TicketReader<T> {
             ReceiveRun::begin(ring, (ring.capacity / CURSOR_UPDATES_PER_FULL_DRAIN).max(1))
         };
         let mut one = |_| {
-            let index = run.find_value()?;
+            let index = run.find_value_slot()?;
             receive(ring, index, &mut run);
             Some(())
         };

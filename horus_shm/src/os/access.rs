@@ -38,12 +38,12 @@ impl AccessRule {
     }
 
     /// Returns true if a file or directory with the status `stat` has no permission bits other than
-    /// those in `mode`, and belongs to the user or group of this rule. No other user then has
+    /// those in `mode_max`, and belongs to the user or group of this rule. No other user then has
     /// access.
-    pub(crate) fn excludes_others(self, stat: &FileStatus, mode: u32) -> bool {
+    pub(crate) fn accepts_owner_and_mode(self, stat: &FileStatus, mode_max: u32) -> bool {
         match self {
-            Self::User => stat.uid == effective_uid() && stat.permissions() & !mode == 0,
-            Self::Group(gid) => stat.gid == gid && stat.mode_bits() & !mode == 0,
+            Self::User => stat.uid == effective_uid() && stat.permissions() & !mode_max == 0,
+            Self::Group(gid) => stat.gid == gid && stat.mode_bits() & !mode_max == 0,
         }
     }
 
@@ -51,7 +51,7 @@ impl AccessRule {
     /// gives to new directories.
     pub(crate) fn permits_dir(self, stat: &FileStatus) -> bool {
         let is_usable = stat.mode_bits() & self.dir_mode() == self.dir_mode();
-        self.excludes_others(stat, self.dir_mode()) && is_usable
+        self.accepts_owner_and_mode(stat, self.dir_mode()) && is_usable
     }
 
     /// Returns true if this rule accepts the owner or group of the file, and its mode. For
@@ -62,7 +62,7 @@ impl AccessRule {
             Self::User => true,
             Self::Group(_) => stat.mode_bits() == self.file_mode(),
         };
-        self.excludes_others(stat, self.file_mode()) && is_usable
+        self.accepts_owner_and_mode(stat, self.file_mode()) && is_usable
     }
 
     /// Checks that [`Self::permits_file`] accepts the file. If not, the error text says which owner

@@ -4,8 +4,8 @@ use std::io;
 
 /// Returns what a user can do about a system error, with a colon before it; an empty text for most
 /// errors.
-pub(crate) fn advice_on(source: &io::Error) -> &'static str {
-    match source.raw_os_error() {
+pub(crate) fn advice_for_error(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
         Some(libc::EMFILE) => ": raise the limit of open files (ulimit -n)",
         Some(libc::ENFILE) => ": raise the system's limit of open files (sysctl fs.file-max)",
         Some(libc::EFBIG) => ": raise the limit of file sizes (ulimit -f)",

@@ -134,7 +134,7 @@ pub fn reap_orphans(is_orphan: impl Fn(u32) -> bool) {
 }
 
 /// Sends a signal to all processes of the process group whose leader is or was the process
-/// `leader`.
+/// `leader_pid`.
 ///
 /// If the leader was waited for and its group is empty, the kernel may have given its id to another
 /// group. To prevent that, call [`has_ended`] and this function before you wait for the leader.
@@ -142,8 +142,8 @@ pub fn reap_orphans(is_orphan: impl Fn(u32) -> bool) {
 /// # Errors
 ///
 /// The error of the system call: `ESRCH` if the group has no process.
-pub fn signal_group(leader: u32, signal: i32) -> io::Result<()> {
-    let group = leader as pid_t;
+pub fn signal_process_group(leader_pid: u32, signal: i32) -> io::Result<()> {
+    let group = leader_pid as pid_t;
     // WHY: 0 and 1 mean this process's own group, and all processes.
     if group <= 1 {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
@@ -209,9 +209,9 @@ mod tests {
         let mut begun = [0; 6];
         pipe.read_exact(&mut begun).unwrap();
         assert!(!has_ended(&child).unwrap());
-        signal_group(child.id(), libc::SIGKILL).unwrap();
+        signal_process_group(child.id(), libc::SIGKILL).unwrap();
         for id in [0, 1, u32::MAX] {
-            assert!(signal_group(id, libc::SIGKILL).is_err());
+            assert!(signal_process_group(id, libc::SIGKILL).is_err());
         }
         assert_eq!(pipe.read(&mut begun).unwrap(), 0);
         while !has_ended(&child).unwrap() {

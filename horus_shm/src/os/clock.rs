@@ -19,7 +19,7 @@ pub struct Clock {
 /// The time source of a clock, and the state that is needed to read it.
 #[derive(Debug, Clone)]
 enum SourceState {
-    Counter(CounterLine),
+    Counter(CounterCalibration),
     Kernel,
     Simulated(u64),
 }
@@ -27,7 +27,7 @@ enum SourceState {
 /// Converts ticks of the CPU's time stamp counter to nanoseconds, by a straight line through two
 /// readings.
 #[derive(Debug, Clone, Copy)]
-struct CounterLine {
+struct CounterCalibration {
     first: ClockReading,
     last: ClockReading,
     /// Length of one tick, in units of 2^-32 nanoseconds.
@@ -58,12 +58,12 @@ const CALIBRATION_NS: u64 = 2_000_000;
 
 /// The largest error of a reading, in nanoseconds, that a clock takes into account, for instance
 /// because of an interrupt. It makes the slope of a line of 2 ms wrong by 5 %.
-const READING_ERROR_NS_MAX: u64 = 100_000;
+const CLOCK_READING_ERROR_NS_MAX: u64 = 100_000;
 /// The kernel's clock may run faster or slower than the counter by the inverse of this number, for
 /// instance because it is adjusted to the time of a server.
 const CLOCK_DRIFT_DIVISOR: u64 = 1000;
 /// The shortest sleep of the machine, in nanoseconds, that a clock takes into account.
-const SLEEP_NS_MIN: u64 = 1_000_000;
+const MACHINE_SLEEP_NS_MIN: u64 = 1_000_000;
 
 impl Clock {
     /// Creates a clock that reads the cheapest reliable source. If that is the CPU's counter, the
@@ -79,7 +79,7 @@ impl Clock {
             std::hint::spin_loop();
             last = ClockReading::now();
         }
-        CounterLine::from_readings(first, last).map_or(Self::kernel(), |c| Self {
+        CounterCalibration::from_readings(first, last).map_or(Self::kernel(), |c| Self {
             state: SourceState::Counter(c),
         })
     }
@@ -92,19 +92,19 @@ impl Clock {
         }
     }
 
-    /// Creates a simulated clock whose time is `ns` nanoseconds. The time changes only when
+    /// Creates a simulated clock whose time is `time_ns` nanoseconds. The time changes only when
     /// [`Self::set`] is called.
     #[must_use]
-    pub const fn simulated(ns: u64) -> Self {
+    pub const fn simulated(time_ns: u64) -> Self {
         Self {
-            state: SourceState::Simulated(ns),
+            state: SourceState::Simulated(time_ns),
         }
     }
 
-    /// Sets the time of a simulated clock to `ns` nanoseconds. Has no effect on other clocks.
-    pub const fn set(&mut self, ns: u64) {
+    /// Sets the time of a simulated clock to `time_ns` nanoseconds. Has no effect on other clocks.
+    pub const fn set(&mut self, time_ns: u64) {
         if let SourceState::Simulated(now) = &mut self.state {
-            *now = ns;
+            *now = time_ns;
         }
     }
 
@@ -149,7 +149,7 @@ impl Default for Clock {
     }
 }
 
-impl CounterLine {
+impl CounterCalibration {
     /// Returns the straight line through two readings; `None` if the counter did not advance
     /// between them.
     fn from_readings(first: ClockReading, last: ClockReading) -> Option<Self> {
@@ -187,9 +187,9 @@ impl CounterLine {
     fn deviation_ns_max(&self, now: ClockReading) -> u64 {
         let passed_ns = now.ns.saturating_sub(self.last.ns);
         let observed_ns = self.last.ns.saturating_sub(self.first.ns);
-        let error_ns = passed_ns.saturating_mul(READING_ERROR_NS_MAX);
+        let error_ns = passed_ns.saturating_mul(CLOCK_READING_ERROR_NS_MAX);
         let error_ns = error_ns.checked_div(observed_ns).unwrap_or(u64::MAX);
-        SLEEP_NS_MIN
+        MACHINE_SLEEP_NS_MIN
             .saturating_add(passed_ns / CLOCK_DRIFT_DIVISOR)
             .saturating_add(error_ns)
     }
@@ -276,10 +276,10 @@ pub(crate) fn coarse_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Sleeps until CLOCK_MONOTONIC reaches `ns` nanoseconds; returns at once if it already has. A
-/// signal may end the sleep early.
-pub fn sleep_until(ns: u64) {
-    futex::sleep_until(ns);
+/// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns` nanoseconds; returns at once if it already
+/// has. A signal may end the sleep early.
+pub fn sleep_until(deadline_ns: u64) {
+    futex::sleep_until(deadline_ns);
 }
 
 #[cfg(test)]
@@ -329,7 +329,7 @@ mod tests {
             ticks: 1000 + 2_300_000,
             ns: 5000 + 1_000_000,
         };
-        let counter = CounterLine::from_readings(first, last).unwrap();
+        let counter = CounterCalibration::from_readings(first, last).unwrap();
         assert_eq!(counter.ns_at(last.ticks), last.ns);
         assert!(counter.ns_at(first.ticks).abs_diff(first.ns) <= 1);
         assert!(counter.ns_at(last.ticks + 2300).abs_diff(last.ns + 1000) <= 1);
@@ -339,8 +339,8 @@ mod tests {
             .ns_at(last.ticks + day / 10 * 23)
             .abs_diff(last.ns + day);
         assert!(error < 100_000, "{error}");
-        assert!(CounterLine::from_readings(last, last).is_none());
-        assert!(CounterLine::from_readings(last, first).is_none());
+        assert!(CounterCalibration::from_readings(last, last).is_none());
+        assert!(CounterCalibration::from_readings(last, first).is_none());
     }
 
     /// A machine that sleeps stops CLOCK_MONOTONIC. The counter goes on, or begins again at 0.
@@ -366,7 +366,7 @@ mod tests {
             ns: awake.ns + 1_000_000,
         };
         for woken in [counted_on, began_again] {
-            let mut line = CounterLine::from_readings(first, awake).unwrap();
+            let mut line = CounterCalibration::from_readings(first, awake).unwrap();
             line.resync(woken);
             // Also much later, when the counter may have passed its first value again.
             for ns in [1_000_000, 20_000_000, HOUR_NS, 200 * HOUR_NS] {
@@ -389,7 +389,7 @@ mod tests {
             ticks: 4_600_000,
             ns: 2_020_000,
         };
-        let mut line = CounterLine::from_readings(first, last).unwrap();
+        let mut line = CounterCalibration::from_readings(first, last).unwrap();
         for second in 1..100 {
             line.resync(ClockReading {
                 ticks: second * 2_300_000_000,

@@ -91,8 +91,8 @@ impl Machine {
     fn examine() -> Self {
         let vendor = cpuid::vendor();
         let features = cpuid::features();
-        let pause_ns = instruction_ns(std::hint::spin_loop);
-        let ticks_ns = instruction_ns(|| std::hint::black_box(copy::ticks()));
+        let pause_ns = measure_instruction_ns(std::hint::spin_loop);
+        let ticks_ns = measure_instruction_ns(|| std::hint::black_box(copy::counter_ticks()));
         Self {
             tuning: tuning_for(&vendor, features, ticks_ns),
             vendor,
@@ -122,18 +122,20 @@ pub fn set_tuning(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn apply_setting(part: &str, features: Features, tuning: &mut Tuning) -> Result<(), String> {
-    match part.split_once('=').unwrap_or((part, "")) {
+fn apply_setting(setting: &str, features: Features, tuning: &mut Tuning) -> Result<(), String> {
+    match setting.split_once('=').unwrap_or((setting, "")) {
         ("vectors", "sse2") => tuning.vectors = Vectors::Sse2,
         ("vectors", "avx") if features.avx => tuning.vectors = Vectors::Avx,
         ("vectors", "avx512") if features.avx512 => tuning.vectors = Vectors::Avx512,
-        ("vectors", "avx" | "avx512") => return Err(format!("{part}: the CPU does not have it")),
+        ("vectors", "avx" | "avx512") => {
+            return Err(format!("{setting}: the CPU does not have it"));
+        }
         ("pauses", "none") => tuning.pauses = Pauses::None,
         ("pauses", "one") => tuning.pauses = Pauses::One,
         ("pauses", "one-or-two") => tuning.pauses = Pauses::OneOrTwo,
         ("string-copy", "no") => tuning.string_copy_bytes_min = Tuning::NO_STRING_COPY,
         ("string-copy", bytes) => {
-            let wanted = |_| format!("{part}: wanted a number of bytes, or no");
+            let wanted = |_| format!("{setting}: wanted a number of bytes, or no");
             tuning.string_copy_bytes_min = bytes.parse().map_err(wanted)?;
         }
         ("hand-over", "yes") => tuning.demotes_lines = true,
@@ -146,7 +148,7 @@ fn apply_setting(part: &str, features: Features, tuning: &mut Tuning) -> Result<
             let wanted = "vectors=sse2|avx|avx512, pauses=none|one|one-or-two, \
                           string-copy=BYTES|no, hand-over=yes|no, publish=head|stamps, or \
                           slots=writable|read-only";
-            return Err(format!("{part}: no such setting; wanted {wanted}"));
+            return Err(format!("{setting}: no such setting; wanted {wanted}"));
         }
     }
     Ok(())
@@ -178,9 +180,9 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Returns the settings for a CPU with the given vendor and features. `ticks_ns` is the time in
-/// nanoseconds that it takes to read the CPU's counter.
-fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
+/// Returns the settings for a CPU with the given vendor and features. `counter_read_ns` is the time
+/// in nanoseconds that it takes to read the CPU's counter.
+fn tuning_for(vendor: &str, features: Features, counter_read_ns: f64) -> Tuning {
     Tuning {
         vectors: match features {
             // Streams between processes on an Emerald Rapids, AVX-512 to AVX: 304 B 1.08 times as
@@ -209,7 +211,7 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
             (_, false, _) => Tuning::NO_STRING_COPY,
         },
         // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns.
-        demotes_lines: features.cldemote && ticks_ns <= COUNTER_READ_NS_MAX,
+        demotes_lines: features.cldemote && counter_read_ns <= COUNTER_READ_NS_MAX,
         // Streams between two threads on a Zen 4, stamps -> head, in millions of messages a second:
         // 8 B 118 to 128 -> 215, 64 B 33 -> 81; where the CPUs share no cache, 8 B 32 to 47 -> 42
         // to 59. Single messages take as long, or less. On Intel servers a head was slower: there
@@ -225,7 +227,7 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
 }
 
 /// Measures how long `instruction` takes, and returns this time in nanoseconds.
-fn instruction_ns<R>(instruction: impl Fn() -> R) -> f64 {
+fn measure_instruction_ns<R>(instruction: impl Fn() -> R) -> f64 {
     let measure = || {
         let begin = Instant::now();
         (0..REPETITIONS_PER_MEASUREMENT).for_each(|_| _ = instruction());
@@ -244,7 +246,7 @@ mod cpuid {
 
     /// The number (leaf) of the CPUID query that lists the instruction set extensions introduced
     /// after AVX.
-    const EXTENSIONS_LEAF: u32 = 7;
+    const CPUID_EXTENSIONS_LEAF: u32 = 7;
 
     #[allow(unused_unsafe, reason = "the call is safe in newer versions of Rust")]
     fn cpuid(leaf: u32) -> CpuidResult {
@@ -259,7 +261,7 @@ mod cpuid {
     }
 
     pub(super) fn features() -> Features {
-        let leaf = (cpuid(0).eax >= EXTENSIONS_LEAF).then(|| cpuid(EXTENSIONS_LEAF));
+        let leaf = (cpuid(0).eax >= CPUID_EXTENSIONS_LEAF).then(|| cpuid(CPUID_EXTENSIONS_LEAF));
         let (ecx, edx) = leaf.map_or((0, 0), |leaf| (leaf.ecx, leaf.edx));
         Features {
             avx: is_x86_feature_detected!("avx"),

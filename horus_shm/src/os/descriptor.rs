@@ -70,7 +70,9 @@ pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io:
 /// the first descriptor may have the number of a standard stream for a short time. If the program
 /// writes to that number then, the write fails and changes no file, because the descriptor is
 /// read-only.
-pub(crate) fn open_read_only(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+pub(crate) fn open_short_lived_read_only(
+    mut open: impl FnMut() -> io::Result<OwnedFd>,
+) -> io::Result<OwnedFd> {
     let fd = open()?;
     if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {
         return Ok(fd);
@@ -88,7 +90,7 @@ fn is_open(fd: RawFd) -> bool {
 
 /// Returns true if the descriptor with the number `fd` is open, and belongs to the file with this
 /// device and inode. Async-signal-safe.
-pub(crate) fn is_of_file(fd: RawFd, (device, inode): (u64, u64)) -> bool {
+pub(crate) fn is_fd_of_file(fd: RawFd, (device, inode): (u64, u64)) -> bool {
     // SAFETY: the descriptor is used only in this call, which fails if it is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     fstat(borrowed).is_ok_and(|found| (found.dev, found.ino) == (device, inode))
@@ -111,11 +113,11 @@ impl CheckedFd {
     /// Wraps the descriptor `fd`. Asks the kernel for the device and inode of its file.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         let stat = fstat(fd.as_fd())?;
-        Ok(Self::with_identity(fd, stat.dev, stat.ino))
+        Ok(Self::with_file_id(fd, stat.dev, stat.ino))
     }
 
     /// Wraps the descriptor `fd` of a file whose device and inode the caller knows.
-    pub(crate) const fn with_identity(fd: OwnedFd, device: u64, inode: u64) -> Self {
+    pub(crate) const fn with_file_id(fd: OwnedFd, device: u64, inode: u64) -> Self {
         Self {
             fd: Some(fd),
             device,
@@ -133,11 +135,11 @@ impl CheckedFd {
     ///
     /// # Errors
     ///
-    /// [`closed_error`] if the program closed the descriptor.
+    /// [`closed_fd_error`] if the program closed the descriptor.
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         match &self.fd {
             Some(fd) if self.is_still_open() => Ok(fd.as_fd()),
-            _ => Err(closed_error()),
+            _ => Err(closed_fd_error()),
         }
     }
 
@@ -172,7 +174,7 @@ impl Drop for CheckedFd {
 }
 
 /// Returns the error that is reported if the program has closed a descriptor of this library.
-pub(crate) fn closed_error() -> io::Error {
+pub(crate) fn closed_fd_error() -> io::Error {
     io::Error::other(
         "the program closed a descriptor that this library holds (close, close_range, dup2): \
          close only descriptors that the program opened",

@@ -27,25 +27,25 @@ use crate::os::region::Access;
 use crate::os::{descriptor, signal};
 
 /// Number of mapped regions in one chunk of the table: enough for some 75 topics.
-const CHUNK_REGIONS: usize = 512;
+const REGIONS_PER_CHUNK: usize = 512;
 
 /// Maximum number of times that a thread yields while it waits for another thread to install the
 /// signal handler.
-const INSTALL_WAIT_LIMIT: u32 = 1000;
+const INSTALL_YIELDS_MAX: u32 = 1000;
 
 /// The value of [`MappedFile::fd`] for memory that has no file.
 const NO_FD: RawFd = -1;
 
 /// The table of the regions that this process has mapped. The signal handler looks up a faulting
 /// address in it.
-static MAPPED_REGIONS: MappingChunk<CHUNK_REGIONS> = MappingChunk::new();
+static MAPPED_REGIONS: MappingChunk<REGIONS_PER_CHUNK> = MappingChunk::new();
 
 /// A value that the fault epoch (counter) never has. An endpoint that stores it as the last
 /// observed value checks its segment in each call.
-pub(crate) const NO_EPOCH: u64 = u64::MAX;
+pub(crate) const NO_FAULT_EPOCH: u64 = u64::MAX;
 
 /// The fault epoch: a counter of events, such as a truncated file, after which every endpoint
-/// checks its files. See [`epoch`].
+/// checks its files. See [`fault_epoch`].
 static FAULT_EPOCH: PaddedWord = PaddedWord(AtomicU64::new(0));
 
 /// A word that shares its cache lines with no other data. WHY: every `send` and `recv` call reads
@@ -59,35 +59,35 @@ struct PaddedWord(AtomicU64);
 /// If the epoch is the one that an endpoint last observed, the endpoint may continue; if not, it
 /// must check its segment. Costs one relaxed load.
 #[inline(always)]
-pub(crate) fn epoch() -> u64 {
-    // Relaxed: an endpoint that finds a new epoch calls `epoch_before_check` next.
+pub(crate) fn fault_epoch() -> u64 {
+    // Relaxed: an endpoint that finds a new epoch calls `fault_epoch_before_check` next.
     FAULT_EPOCH.0.load(Ordering::Relaxed)
 }
 
-/// Returns the [`epoch`] (count of faults), for a caller that has just accessed shared memory. The
-/// value includes any fault that these accesses have caused. If it differs from the value before
-/// the accesses, the caller has to discard what it read.
+/// Returns the [`fault_epoch`] (count of faults), for a caller that has just accessed shared
+/// memory. The value includes any fault that these accesses have caused. If it differs from the
+/// value before the accesses, the caller has to discard what it read.
 #[inline(always)]
-pub(crate) fn epoch_after_access() -> u64 {
+pub(crate) fn fault_epoch_after_access() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
     // come before the load. Pairs with the fence in `on_sigbus`: a fault is precise, so the load
     // is executed after a handler that interrupted those accesses.
     compiler_fence(Ordering::SeqCst);
-    epoch()
+    fault_epoch()
 }
 
-/// Returns the [`epoch`], for a caller that checks next whether its segment is lost. That check
-/// finds every loss that is included in the returned epoch.
-pub(crate) fn epoch_before_check() -> u64 {
-    // ORDERING(fault-epoch): Acquire. Pairs with `advance_epoch`: a thread that sees the epoch sees
-    // the mark of the lost region.
+/// Returns the [`fault_epoch`], for a caller that checks next whether its segment is lost. That
+/// check finds every loss that is included in the returned epoch.
+pub(crate) fn fault_epoch_before_check() -> u64 {
+    // ORDERING(fault-epoch): Acquire. Pairs with `advance_fault_epoch`: a thread that sees the
+    // epoch sees the mark of the lost region.
     FAULT_EPOCH.0.load(Ordering::Acquire)
 }
 
 /// Increments the fault epoch (counter), so that every endpoint of this process checks its files.
 /// Async-signal-safe.
-pub(crate) fn advance_epoch() {
-    // ORDERING(fault-epoch): Release. Pairs with the load in `epoch_before_check`.
+pub(crate) fn advance_fault_epoch() {
+    // ORDERING(fault-epoch): Release. Pairs with the load in `fault_epoch_before_check`.
     FAULT_EPOCH.0.fetch_add(1, Ordering::Release);
 }
 
@@ -371,7 +371,7 @@ pub(crate) fn make_regions_private() {
         // does not reach its parent.
         if may_write && !unsafe { signal::forbid_writes(address, bytes) } {
             // SAFETY: as above; any bytes are a valid value for the inert handles of a child.
-            unsafe { signal::map_zeros(address, bytes, Access::Read) };
+            unsafe { signal::replace_by_zeros(address, bytes, Access::Read) };
         }
     }
 }
@@ -384,12 +384,12 @@ fn make_region_private(mapping: MappedRegion) -> bool {
         file: MappedFile { fd, offset, id },
         ..
     } = mapping;
-    let is_copied = descriptor::is_of_file(fd, id)
+    let is_copied = descriptor::is_fd_of_file(fd, id)
         // SAFETY: the owner of the entry has the region mapped, and a private copy has the same
         // content.
-        && unsafe { signal::map_private(address, bytes, fd, offset) };
+        && unsafe { signal::replace_by_private_mapping(address, bytes, fd, offset) };
     // SAFETY: as above; any bytes are a valid value for the inert handles of a child.
-    is_copied || unsafe { signal::map_zeros(address, bytes, Access::Write) }
+    is_copied || unsafe { signal::replace_by_zeros(address, bytes, Access::Write) }
 }
 
 /// Installs [`on_sigbus`] as the handler of SIGBUS, once in each process. If that fails, a fault
@@ -409,7 +409,7 @@ fn install_handler() {
         }
         Err(INSTALL_BEGUN) => {
             // WHY bounded: the child of a fork that ran meanwhile would wait for ever.
-            for _ in 0..INSTALL_WAIT_LIMIT {
+            for _ in 0..INSTALL_YIELDS_MAX {
                 if INSTALL_STATE.load(Ordering::Relaxed) == INSTALL_DONE {
                     break;
                 }
@@ -426,9 +426,9 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
         let address = unsafe { signal::missing_page_address(info) };
         if !address.is_some_and(replace_region_by_zeros) {
             // SAFETY: the kernel passed these arguments to the handler, which is running.
-            unsafe { signal::forward_to_previous(signal, info, context) };
+            unsafe { signal::forward_to_previous_action(signal, info, context) };
         }
-        // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `epoch_after_access`.
+        // ORDERING(fault): SeqCst compiler fence. Pairs with the one in `fault_epoch_after_access`.
         compiler_fence(Ordering::SeqCst);
     });
 }
@@ -442,14 +442,14 @@ fn replace_region_by_zeros(address: *mut u8) -> bool {
     // WHY first: a thread that finds zeros in its region must also find the epoch changed.
     // Relaxed: the epoch orders it.
     entry.lost.store(true, Ordering::Relaxed);
-    advance_epoch();
+    advance_fault_epoch();
     // WHY: a thread that finds zeros need not fault itself, so nothing else orders its load of the
     // epoch after its load of the zeros. It can find the zeros only after this barrier, which it
     // passed, too.
-    signal::barrier_all_threads();
+    signal::execute_barrier_in_all_threads();
     // SAFETY: the faulting thread uses the region, so it stays mapped until this returns. Its
     // content is used by no thread that sees the new epoch.
-    unsafe { signal::map_zeros(mapping.address, mapping.bytes, mapping.access) }
+    unsafe { signal::replace_by_zeros(mapping.address, mapping.bytes, mapping.access) }
 }
 
 #[cfg(test)]

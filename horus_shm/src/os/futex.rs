@@ -35,10 +35,10 @@ fn timespec(duration: Duration) -> libc::timespec {
     }
 }
 
-/// Sleeps until CLOCK_MONOTONIC reaches `ns` nanoseconds. Returns early if a signal interrupts the
-/// sleep.
-pub(crate) fn sleep_until(ns: u64) {
-    let until = timespec(Duration::from_nanos(ns));
+/// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns` nanoseconds. Returns early if a signal
+/// interrupts the sleep.
+pub(crate) fn sleep_until(deadline_ns: u64) {
+    let until = timespec(Duration::from_nanos(deadline_ns));
     let clock = libc::CLOCK_MONOTONIC;
     let flags = libc::TIMER_ABSTIME;
     // SAFETY: the time is valid, and an absolute sleep writes no remaining time.
@@ -47,7 +47,7 @@ pub(crate) fn sleep_until(ns: u64) {
 
 /// The reason why a sleep ended, or did not begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SleepOutcome {
+pub(crate) enum FutexSleepOutcome {
     /// A wake or a signal ended the sleep; or it did not begin, because the word no longer had the
     /// expected value.
     SleepEnd,
@@ -58,7 +58,7 @@ pub(crate) enum SleepOutcome {
     Unsupported,
 }
 
-impl SleepOutcome {
+impl FutexSleepOutcome {
     /// Converts `answer`, the return value of a system call that has just been made. Reads `errno`
     /// if it is -1.
     fn from_syscall(answer: c_long) -> Self {
@@ -77,23 +77,23 @@ impl SleepOutcome {
     }
 }
 
-/// Sleeps while `word` has the value `seen`: until a thread wakes the caller, or for at most
+/// Sleeps while `word` has the value `expected`: until a thread wakes the caller, or for at most
 /// `timeout`.
 ///
 /// May return early for no reason.
 pub(crate) fn wait(
     word: &AtomicU32,
-    seen: u32,
+    expected: u32,
     timeout: Duration,
     scope: FutexScope,
-) -> SleepOutcome {
+) -> FutexSleepOutcome {
     let operation = libc::FUTEX_WAIT | private_flag(scope);
     let timeout = timespec(timeout);
     let word = word.as_ptr();
     let timeout = &raw const timeout;
     // SAFETY: the word is valid for as long as it is borrowed, and the timeout for the call.
-    SleepOutcome::from_syscall(unsafe {
-        libc::syscall(libc::SYS_futex, word, operation, seen, timeout)
+    FutexSleepOutcome::from_syscall(unsafe {
+        libc::syscall(libc::SYS_futex, word, operation, expected, timeout)
     })
 }
 
@@ -132,7 +132,7 @@ impl FutexWaitv {
         reserved: 0,
     };
 
-    pub(crate) fn new(word: &AtomicU32, seen: u32, scope: FutexScope) -> Self {
+    pub(crate) fn new(word: &AtomicU32, expected: u32, scope: FutexScope) -> Self {
         let private = if scope == FutexScope::Process {
             FUTEX2_PRIVATE
         } else {
@@ -140,7 +140,7 @@ impl FutexWaitv {
         };
         let address = word.as_ptr().expose_provenance() as u64;
         Self {
-            value: seen.into(),
+            value: expected.into(),
             address,
             flags: FUTEX2_SIZE_U32 | private,
             reserved: 0,
@@ -151,17 +151,17 @@ impl FutexWaitv {
 /// Sleeps while each word in `waiters` has the value that is given with it: until a thread wakes
 /// the caller, or for at most `timeout`.
 ///
-/// May return early for no reason. Returns [`SleepOutcome::Unsupported`] before Linux 5.16, and
-/// where a filter refuses the call.
+/// May return early for no reason. Returns [`FutexSleepOutcome::Unsupported`] before Linux 5.16,
+/// and where a filter refuses the call.
 ///
 /// # Safety
 ///
 /// The words stay valid during the call.
-pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> SleepOutcome {
+pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> FutexSleepOutcome {
     debug_assert!(waiters.len() <= WAITV_MAX);
     // WHY: miri does not know the call. The caller then polls, as under an old kernel.
     if cfg!(miri) {
-        return SleepOutcome::Unsupported;
+        return FutexSleepOutcome::Unsupported;
     }
     let deadline = timespec(monotonic_time() + timeout);
     // SAFETY: the array and the deadline are valid for the call, and the words by the contract.
@@ -175,7 +175,7 @@ pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> Slee
             libc::CLOCK_MONOTONIC,
         )
     };
-    SleepOutcome::from_syscall(woken)
+    FutexSleepOutcome::from_syscall(woken)
 }
 
 /// Returns the present time of CLOCK_MONOTONIC.
@@ -190,8 +190,8 @@ pub(crate) fn monotonic_time() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
 }
 
-/// Registers this process with the kernel, so that [`barrier`] affects its threads. Returns false
-/// if the kernel refuses.
+/// Registers this process with the kernel, so that [`execute_barrier`] affects its threads. Returns
+/// false if the kernel refuses.
 pub(crate) fn register_for_membarrier(scope: FutexScope) -> bool {
     membarrier(match scope {
         FutexScope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
@@ -201,7 +201,7 @@ pub(crate) fn register_for_membarrier(scope: FutexScope) -> bool {
 
 /// Executes a full memory barrier on every CPU that runs a registered process. Returns false if the
 /// kernel refuses. Takes 0.2 µs if no CPU runs such a process, otherwise up to 20 µs.
-pub(crate) fn barrier(scope: FutexScope) -> bool {
+pub(crate) fn execute_barrier(scope: FutexScope) -> bool {
     membarrier(match scope {
         FutexScope::Process => libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
         FutexScope::Machine => libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED,

@@ -11,9 +11,9 @@ use libc::{c_char, c_int, gid_t};
 use super::retry_if_interrupted;
 
 /// Length of the first buffer for the database entry of a group, in bytes. If the entry does not
-/// fit, longer buffers are tried, up to [`GROUP_ENTRY_BYTES_MAX`].
-const ENTRY_BYTES_MIN: usize = 1 << 10;
-const GROUP_ENTRY_BYTES_MAX: usize = 1 << 20;
+/// fit, longer buffers are tried, up to [`BUFFER_BYTES_MAX`].
+const FIRST_BUFFER_BYTES: usize = 1 << 10;
+const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 /// Returns the id of the group called `name`; `None` if the system's database of groups does not
 /// contain it.
@@ -49,7 +49,7 @@ fn find_group_entry<T>(
     mut call: impl FnMut(*mut libc::group, *mut c_char, usize, *mut *mut libc::group) -> c_int,
     read: impl FnOnce(&libc::group) -> T,
 ) -> io::Result<Option<T>> {
-    let mut buffer = vec![0 as c_char; ENTRY_BYTES_MIN];
+    let mut buffer = vec![0 as c_char; FIRST_BUFFER_BYTES];
     loop {
         let mut entry = MaybeUninit::<libc::group>::uninit();
         let mut found = null_mut();
@@ -59,7 +59,7 @@ fn find_group_entry<T>(
             // SAFETY: the call succeeded and found the group, so it filled `entry`.
             0 => return Ok(Some(read(unsafe { entry.assume_init_ref() }))),
             libc::EINTR => {}
-            libc::ERANGE if bytes < GROUP_ENTRY_BYTES_MAX => buffer.resize(bytes * 2, 0),
+            libc::ERANGE if bytes < BUFFER_BYTES_MAX => buffer.resize(bytes * 2, 0),
             // WHY not an error: databases return these for a group that they do not have.
             libc::ENOENT | libc::ESRCH => return Ok(None),
             error => return Err(io::Error::from_raw_os_error(error)),

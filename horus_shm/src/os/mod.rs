@@ -148,7 +148,7 @@ pub(crate) fn open_file(
         OpenMode::ReadWrite => open_raw(dir, name, flags | libc::O_RDWR, 0),
         OpenMode::ReadOnly => {
             let (path, flags) = (c_path(name)?, flags | libc::O_RDONLY);
-            descriptor::open_read_only(|| open_at(dir, &path, flags, 0))
+            descriptor::open_short_lived_read_only(|| open_at(dir, &path, flags, 0))
         }
     }
 }
@@ -195,7 +195,7 @@ pub(crate) fn link_unnamed_file(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
 ) -> io::Result<()> {
-    let from = c_path(OsStr::new(&proc_path(file)))?;
+    let from = c_path(OsStr::new(&proc_fd_path(file)))?;
     let to = c_path(name.as_ref())?;
     let dir = dir.as_raw_fd();
     let (from, to, flags): (*const c_char, _, _) =
@@ -208,7 +208,7 @@ pub(crate) fn link_unnamed_file(
 }
 
 /// Returns a path under `/proc` that refers to the file of the open descriptor `fd`.
-fn proc_path(fd: BorrowedFd<'_>) -> String {
+fn proc_fd_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
@@ -268,7 +268,7 @@ fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()>
 /// Returns the names of all entries of a directory that was opened with [`open_dir`], without `.`
 /// and `..`.
 pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
-    let path = proc_path(dir);
+    let path = proc_fd_path(dir);
     loop {
         let names = std::fs::read_dir(&path)
             .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
@@ -281,7 +281,7 @@ pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
 }
 
 /// Returns true if `name` in `dir` is a name of the file whose status is `file`.
-pub(crate) fn is_name_of(
+pub(crate) fn is_name_of_file(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
     file: &FileStatus,
@@ -303,7 +303,7 @@ pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
 /// Sets the permission bits through a descriptor from [`open_dir_o_path`], for which [`fchmod`]
 /// fails.
 pub(crate) fn chmod_o_path(dir: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
-    let path = c_path(OsStr::new(&proc_path(dir)))?;
+    let path = c_path(OsStr::new(&proc_fd_path(dir)))?;
     // SAFETY: `path` is a C string that outlives the call.
     retry_if_interrupted(|| unsafe { libc::chmod(path.as_ptr(), mode) as ssize_t })?;
     Ok(())
@@ -342,7 +342,7 @@ pub(crate) fn rename_to_free_name(
 /// Sets the length of a file to `len_bytes`. If that exceeds the file size limit of this process,
 /// the error is `EFBIG`.
 pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
-    check_size_limit(len_bytes)?;
+    check_file_size_limit(len_bytes)?;
     let len = to_offset(len_bytes)?;
     // SAFETY: the call takes no pointer.
     retry_if_interrupted(|| unsafe { libc::ftruncate(fd.as_raw_fd(), len) as ssize_t })?;
@@ -350,7 +350,7 @@ pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
 }
 
 /// Returns the error `EFBIG` if `end_bytes` exceeds the file size limit of this process.
-fn check_size_limit(end_bytes: u64) -> io::Result<()> {
+fn check_file_size_limit(end_bytes: u64) -> io::Result<()> {
     let limit = soft_limit(libc::RLIMIT_FSIZE)?;
     // WHY: the kernel would return the same error, but also send SIGXFSZ, which kills.
     if end_bytes > limit {
@@ -468,7 +468,7 @@ pub(crate) unsafe fn read_raw_at(
 /// Writes all of `bytes` to the file from `offset` on. If the end exceeds the file size limit of
 /// this process, the error is `EFBIG`.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
-    check_size_limit(offset.saturating_add(bytes.len() as u64))?;
+    check_file_size_limit(offset.saturating_add(bytes.len() as u64))?;
     let mut offset = to_offset(offset)?;
     while !bytes.is_empty() {
         let from = bytes.as_ptr().cast();

@@ -9,7 +9,7 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::os::fault::{MappedFile, RegionWatch};
 use crate::os::fstat;
-use crate::protocol::layout::SEPARATION_BYTES;
+use crate::protocol::layout::WRITER_SEPARATION_BYTES;
 
 /// Maximum length of a region whose pages are populated when it is mapped, in bytes. WHY: this
 /// takes a few microseconds once. Without it, the first accesses, often in a real-time thread,
@@ -83,7 +83,7 @@ impl Region {
     /// Allocates a region of `bytes` zeroed bytes on the heap.
     #[must_use]
     pub(crate) fn heap(bytes: usize) -> Self {
-        let layout = Layout::from_size_align(bytes.max(1), SEPARATION_BYTES)
+        let layout = Layout::from_size_align(bytes.max(1), WRITER_SEPARATION_BYTES)
             .expect("a shape keeps sizes far below isize::MAX");
         // SAFETY: the layout's size is not zero.
         let address = unsafe { alloc_zeroed(layout) };
@@ -144,12 +144,12 @@ impl Region {
 
     /// Populates the pages of the first `bytes` bytes, which must be writable, so that the first
     /// writes cause no page faults. Does nothing before Linux 5.14, which lacks the system call.
-    pub(crate) fn populate(&self, bytes: usize) {
+    pub(crate) fn populate_pages(&self, bytes: usize) {
         if matches!(self.kind, RegionKind::Heap(_)) {
             return;
         }
         // WHY from its address on: a region begins on a page. Parts of a file begin on multiples of
-        // `PART_ALIGN`, which is a multiple of every page size.
+        // `FILE_PART_ALIGN_BYTES`, which is a multiple of every page size.
         // SAFETY: the call maps pages of an existing region, and stores nothing.
         unsafe { libc::madvise(self.address.cast(), bytes, libc::MADV_POPULATE_WRITE) };
     }
@@ -178,14 +178,14 @@ mod tests {
     use std::os::fd::AsFd as _;
 
     use super::*;
-    use crate::protocol::layout::PART_ALIGN;
+    use crate::protocol::layout::FILE_PART_ALIGN_BYTES;
 
     /// Creates more regions than fit in the first chunk of the `fault` module's table.
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
     fn each_of_very_many_regions_survives_a_truncated_file() {
         let file = tempfile::tempfile_in("/dev/shm").unwrap();
-        let bytes = PART_ALIGN as usize;
+        let bytes = FILE_PART_ALIGN_BYTES as usize;
         file.set_len(bytes as u64).unwrap();
         let map = |_| Region::map(file.as_fd(), 0, bytes, Access::Write).unwrap();
         let regions: Vec<_> = (0..1500).map(map).collect();

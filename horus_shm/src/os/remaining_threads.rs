@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 /// Number of memory mappings that a thread needs: its stack and its signal stack, each with a guard
 /// page.
-const MAPS_PER_THREAD: u64 = 4;
+const MAPPINGS_PER_THREAD: u64 = 4;
 
 /// The share of the allowed mappings that is reserved for memory that the process maps later: they
 /// are divided by this number.
-const RESERVED_MAPS_DIVISOR: u64 = 8;
+const RESERVED_MAPPINGS_DIVISOR: u64 = 8;
 
 /// The number of threads that this process can still create, and the system limit that determines
 /// it.
@@ -44,17 +44,19 @@ pub fn remaining_threads() -> Option<RemainingThreads> {
     ];
     let limits = limits.map(|(limit, max, used)| remaining_under_limit(limit, max?, used));
     let of_maps = kernel("vm/max_map_count").map(|max| RemainingThreads {
-        threads: threads_for_maps(max, maps),
+        threads: threads_for_mappings(max, maps),
         limit: "vm.max_map_count",
     });
-    let of_cgroups = pids_directories(&cgroups).into_iter().map(|directory| {
-        let max = read_number(directory.join("pids.max"))?;
-        remaining_under_limit(
-            "pids.max",
-            max,
-            read_number(directory.join("pids.current"))?,
-        )
-    });
+    let of_cgroups = pids_cgroup_directories(&cgroups)
+        .into_iter()
+        .map(|directory| {
+            let max = read_number(directory.join("pids.max"))?;
+            remaining_under_limit(
+                "pids.max",
+                max,
+                read_number(directory.join("pids.current"))?,
+            )
+        });
     let all = limits.into_iter().chain([of_maps]).chain(of_cgroups);
     all.flatten().min()
 }
@@ -65,10 +67,10 @@ pub fn remaining_threads() -> Option<RemainingThreads> {
 )]
 const fn remaining_under_limit(
     limit: &'static str,
-    max: u64,
-    used: u64,
+    threads_max: u64,
+    threads_used: u64,
 ) -> Option<RemainingThreads> {
-    let threads = max.saturating_sub(used);
+    let threads = threads_max.saturating_sub(threads_used);
     Some(RemainingThreads { threads, limit })
 }
 
@@ -78,14 +80,21 @@ fn read_number(path: PathBuf) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Returns the number of threads that exist in the system. `load` is the content of
+/// Returns the number of threads that exist in the system. `loadavg_text` is the content of
 /// `/proc/loadavg`.
-fn threads_of_system(load: &str) -> Option<u64> {
-    load.split(' ').nth(3)?.split('/').nth(1)?.parse().ok()
+fn threads_of_system(loadavg_text: &str) -> Option<u64> {
+    loadavg_text
+        .split(' ')
+        .nth(3)?
+        .split('/')
+        .nth(1)?
+        .parse()
+        .ok()
 }
 
-const fn threads_for_maps(max: u64, used: u64) -> u64 {
-    (max - max / RESERVED_MAPS_DIVISOR).saturating_sub(used) / MAPS_PER_THREAD
+const fn threads_for_mappings(mappings_max: u64, mappings_used: u64) -> u64 {
+    (mappings_max - mappings_max / RESERVED_MAPPINGS_DIVISOR).saturating_sub(mappings_used)
+        / MAPPINGS_PER_THREAD
 }
 
 fn threads_of_process() -> u64 {
@@ -108,10 +117,10 @@ fn user_thread_limit() -> Option<u64> {
 }
 
 /// Returns the directories of the control groups that may limit the threads of a process: its own
-/// group and those above it. `text` is the content of the process's `/proc/self/cgroup`.
-fn pids_directories(text: &str) -> Vec<PathBuf> {
+/// group and those above it. `cgroup_text` is the content of the process's `/proc/self/cgroup`.
+fn pids_cgroup_directories(cgroup_text: &str) -> Vec<PathBuf> {
     let mut directories = Vec::new();
-    for line in text.lines() {
+    for line in cgroup_text.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
             continue;
@@ -142,14 +151,14 @@ mod tests {
             "/sys/fs/cgroup/user",
             "/sys/fs/cgroup",
         ];
-        assert_eq!(pids_directories(text), wanted.map(PathBuf::from));
+        assert_eq!(pids_cgroup_directories(text), wanted.map(PathBuf::from));
     }
 
     #[test]
     fn a_thread_needs_four_mappings_and_some_are_reserved() {
-        assert_eq!(threads_for_maps(65_530, 0), 14_334);
-        assert_eq!(threads_for_maps(65_530, 57_339 - 4), 1);
-        assert_eq!(threads_for_maps(65_530, 65_530), 0);
+        assert_eq!(threads_for_mappings(65_530, 0), 14_334);
+        assert_eq!(threads_for_mappings(65_530, 57_339 - 4), 1);
+        assert_eq!(threads_for_mappings(65_530, 65_530), 0);
         assert_eq!(threads_of_system("0.48 1.63 3.12 3/109 22130\n"), Some(109));
         assert_eq!(threads_of_system(""), None);
     }

@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 use crate::os::thread;
 
 /// Number of bytes of the stack that [`prefault_stack`] makes resident in memory.
-const STACK_BYTES: usize = 256 * 1024;
+const PREFAULTED_STACK_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: usize = 4096;
 
-fn to_io_result(answer: libc::c_int) -> io::Result<()> {
-    if answer == 0 {
+fn to_io_result(error_number: libc::c_int) -> io::Result<()> {
+    if error_number == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
@@ -78,7 +78,7 @@ fn has_real_time_policy() -> bool {
 /// Takes a real-time policy away from the calling thread, and gives it the CPUs of the process:
 /// those of the main thread before [`pin_thread_to`] pinned it. WHY: a thread inherits both
 /// settings from the thread that started it. A setting that the kernel refuses stays as it is.
-pub(crate) fn leave_real_time() {
+pub(crate) fn leave_real_time_policy() {
     if has_real_time_policy() {
         // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
         let wanted: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -108,7 +108,7 @@ pub fn lock_memory() -> io::Result<()> {
 /// accesses cause no page fault.
 #[inline(never)]
 pub fn prefault_stack() {
-    let mut stack = [0_u8; STACK_BYTES];
+    let mut stack = [0_u8; PREFAULTED_STACK_BYTES];
     for page in stack.chunks_mut(PAGE_BYTES) {
         page[0] = std::hint::black_box(1);
     }

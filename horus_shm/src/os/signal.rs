@@ -18,19 +18,19 @@ use crate::os::region::Access;
 const MEMBARRIER_PRIVATE_EXPEDITED: c_int = 1 << 3;
 /// The command of the `membarrier` system call by which a process registers for
 /// [`MEMBARRIER_PRIVATE_EXPEDITED`]. From `linux/membarrier.h`.
-const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
+const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
 /// Maximum number of attempts to replace a mapping by zeros. WHY more than one: of several threads
 /// that access the same truncated file, one may replace the mapping after another one has unlocked
 /// it, so that the other one has to unlock it again. Each thread does so only once.
-const MAP_ATTEMPTS_MAX: u32 = 64;
+const MAP_ZEROS_ATTEMPTS_MAX: u32 = 64;
 
 /// The type of a signal handler that receives details of the signal (flag `SA_SIGINFO`).
 pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
 /// The action for SIGBUS that was set when this library installed its handler; null before that. It
 /// is never changed or freed.
-static PREVIOUS_ACTION: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
+static PREVIOUS_SIGBUS_ACTION: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
 /// True once the SIGBUS handler that was installed before has run, if it was to run only once
 /// (`SA_RESETHAND`).
 static PREVIOUS_HANDLER_HAS_RUN: AtomicBool = AtomicBool::new(false);
@@ -38,7 +38,7 @@ static PREVIOUS_HANDLER_HAS_RUN: AtomicBool = AtomicBool::new(false);
 /// Installs `handler` as the handler of SIGBUS, and keeps the previous handler. May be called only
 /// once in a process.
 pub(crate) fn install_sigbus_handler(handler: Handler) -> io::Result<()> {
-    let previous = current_action()?;
+    let previous = current_sigbus_action()?;
     let mut ours = previous;
     ours.sa_sigaction = handler as usize;
     // WHY on the signal stack: threads of std and of other languages may have small stacks. WHY
@@ -47,8 +47,8 @@ pub(crate) fn install_sigbus_handler(handler: Handler) -> io::Result<()> {
     // SAFETY: the set is valid for the write.
     unsafe { libc::sigemptyset(&mut ours.sa_mask) };
     // WHY stored first: the next fault may come at once, in another thread.
-    // ORDERING(previous): Release. Pairs with the load in `forward_to_previous`.
-    PREVIOUS_ACTION.store(Box::into_raw(Box::new(previous)), Ordering::Release);
+    // ORDERING(previous): Release. Pairs with the load in `forward_to_previous_action`.
+    PREVIOUS_SIGBUS_ACTION.store(Box::into_raw(Box::new(previous)), Ordering::Release);
     let mut replaced = previous;
     // SAFETY: both actions are valid; the handler does only what is allowed in one.
     if unsafe { libc::sigaction(libc::SIGBUS, &ours, &mut replaced) } != 0 {
@@ -56,13 +56,13 @@ pub(crate) fn install_sigbus_handler(handler: Handler) -> io::Result<()> {
     }
     if replaced.sa_sigaction != previous.sa_sigaction {
         // WHY: another thread installed a handler meanwhile.
-        // ORDERING(previous): Release. Pairs with the load in `forward_to_previous`.
-        PREVIOUS_ACTION.store(Box::into_raw(Box::new(replaced)), Ordering::Release);
+        // ORDERING(previous): Release. Pairs with the load in `forward_to_previous_action`.
+        PREVIOUS_SIGBUS_ACTION.store(Box::into_raw(Box::new(replaced)), Ordering::Release);
     }
     Ok(())
 }
 
-fn current_action() -> io::Result<sigaction> {
+fn current_sigbus_action() -> io::Result<sigaction> {
     let mut action = MaybeUninit::<sigaction>::uninit();
     // SAFETY: `action` is valid for the write, and null means no change.
     if unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), action.as_mut_ptr()) } != 0 {
@@ -105,13 +105,13 @@ pub(crate) fn preserve_errno<T>(body: impl FnOnce() -> T) -> T {
 ///
 /// A mapping of the caller begins at `address` and has `bytes` bytes. No code relies on its
 /// content.
-pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -> bool {
+pub(crate) unsafe fn replace_by_zeros(address: *mut u8, bytes: usize, access: Access) -> bool {
     let protection = match access {
         Access::Read | Access::ReadWritable => libc::PROT_READ,
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     };
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    (0..MAP_ATTEMPTS_MAX).any(|_| {
+    (0..MAP_ZEROS_ATTEMPTS_MAX).any(|_| {
         // WHY: if the program locks its memory (`mlockall`), the kernel counts the new mapping
         // against RLIMIT_MEMLOCK before it removes the old one, and refuses it if the process may
         // not lock both. WHY the error is ignored: memory that was never locked needs no unlocking.
@@ -130,7 +130,12 @@ pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -
 ///
 /// A mapping of the caller begins at `address` and has `bytes` bytes. No code relies on its content
 /// staying the same.
-pub(crate) unsafe fn map_private(address: *mut u8, bytes: usize, fd: c_int, offset: u64) -> bool {
+pub(crate) unsafe fn replace_by_private_mapping(
+    address: *mut u8,
+    bytes: usize,
+    fd: c_int,
+    offset: u64,
+) -> bool {
     let Ok(offset) = libc::off_t::try_from(offset) else {
         return false;
     };
@@ -154,8 +159,11 @@ pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) -> bool {
 
 /// Executes a full memory barrier in every running thread of this process, if the kernel supports
 /// it. Async-signal-safe.
-pub(crate) fn barrier_all_threads() {
-    for command in [REGISTER_PRIVATE_EXPEDITED, MEMBARRIER_PRIVATE_EXPEDITED] {
+pub(crate) fn execute_barrier_in_all_threads() {
+    for command in [
+        MEMBARRIER_REGISTER_PRIVATE_EXPEDITED,
+        MEMBARRIER_PRIVATE_EXPEDITED,
+    ] {
         // SAFETY: the call takes no pointer.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
     }
@@ -167,13 +175,13 @@ pub(crate) fn barrier_all_threads() {
 /// # Safety
 ///
 /// It is called in this library's handler, with the arguments from the kernel.
-pub(crate) unsafe fn forward_to_previous(
+pub(crate) unsafe fn forward_to_previous_action(
     signal: c_int,
     info: *mut siginfo_t,
     context: *mut c_void,
 ) {
     // ORDERING(previous): Acquire. Pairs with the store in `install_sigbus_handler`.
-    let previous = PREVIOUS_ACTION.load(Ordering::Acquire);
+    let previous = PREVIOUS_SIGBUS_ACTION.load(Ordering::Acquire);
     // SAFETY: null, or made by `install_sigbus_handler`, and neither changed nor freed since then.
     let Some(previous) = (unsafe { previous.as_ref() }) else {
         return;
@@ -195,12 +203,12 @@ pub(crate) unsafe fn forward_to_previous(
 }
 
 /// Restores the default action of `signal`, which ends the process when the signal is raised again.
-/// If `recurs` is true, the signal was caused by a fault, which happens again after the handler
+/// If `will_recur` is true, the signal was caused by a fault, which happens again after the handler
 /// returns. Otherwise this function sends the signal again.
-fn restore_default_action(signal: c_int, recurs: bool) {
+fn restore_default_action(signal: c_int, will_recur: bool) {
     // SAFETY: the number is that of a signal; the default action runs no code of this process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
-    if !recurs {
+    if !will_recur {
         // SAFETY: the call takes no pointer. It takes effect when the handler returns.
         unsafe { libc::raise(signal) };
     }
@@ -210,7 +218,7 @@ fn restore_default_action(signal: c_int, recurs: bool) {
 ///
 /// # Safety
 ///
-/// The same as for [`forward_to_previous`]; in addition, `action` must have a handler.
+/// The same as for [`forward_to_previous_action`]; in addition, `action` must have a handler.
 unsafe fn run_handler(
     action: &sigaction,
     signal: c_int,

@@ -29,7 +29,7 @@ impl SignalAction {
     /// # Errors
     ///
     /// The error of the system call, if there is no such signal.
-    pub fn present(signal: i32) -> io::Result<Self> {
+    pub fn load_current(signal: i32) -> io::Result<Self> {
         let mut action = MaybeUninit::<sigaction>::uninit();
         // SAFETY: the call writes to `action`, which is valid for that, and changes nothing.
         if unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) } != 0 {
@@ -54,15 +54,15 @@ mod tests {
 
     #[test]
     fn an_action_that_was_replaced_is_set_again() {
-        let default = SignalAction::present(libc::SIGUSR2).unwrap();
+        let default = SignalAction::load_current(libc::SIGUSR2).unwrap();
         let mut ignored = default;
         ignored.action.sa_sigaction = libc::SIG_IGN;
         ignored.restore();
-        let present = SignalAction::present(libc::SIGUSR2).unwrap();
+        let present = SignalAction::load_current(libc::SIGUSR2).unwrap();
         assert_eq!(present.action.sa_sigaction, libc::SIG_IGN);
         default.restore();
-        let present = SignalAction::present(libc::SIGUSR2).unwrap();
+        let present = SignalAction::load_current(libc::SIGUSR2).unwrap();
         assert_eq!(present.action.sa_sigaction, default.action.sa_sigaction);
-        assert!(SignalAction::present(-1).is_err());
+        assert!(SignalAction::load_current(-1).is_err());
     }
 }

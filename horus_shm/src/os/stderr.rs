@@ -12,8 +12,8 @@ use libc::{SIGPIPE, c_int, sigset_t};
 /// lock, which nobody releases. And if the program that reads stderr has ended, the SIGPIPE of a
 /// write ends a process that does not ignore this signal, as a C program.
 pub fn write(bytes: &[u8]) {
-    let set = pipe_signal();
-    let was_pending = is_pending();
+    let set = pipe_signal_set();
+    let was_pending = is_pipe_signal_pending();
     let mut previous = set;
     // SAFETY: both sets are valid for the call.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut previous) };
@@ -82,7 +82,7 @@ fn last_errno() -> c_int {
 }
 
 /// Returns the set of signals that has only SIGPIPE.
-fn pipe_signal() -> sigset_t {
+fn pipe_signal_set() -> sigset_t {
     let mut set = MaybeUninit::<sigset_t>::uninit();
     // SAFETY: the set is valid for the write.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
@@ -93,8 +93,8 @@ fn pipe_signal() -> sigset_t {
 }
 
 /// Returns true if a SIGPIPE waits until this thread no longer blocks it.
-fn is_pending() -> bool {
-    let mut pending = pipe_signal();
+fn is_pipe_signal_pending() -> bool {
+    let mut pending = pipe_signal_set();
     // SAFETY: the set is valid for the write.
     let is_known = unsafe { libc::sigpending(&raw mut pending) } == 0;
     // SAFETY: the set is valid for the call.

@@ -18,29 +18,29 @@ use crate::protocol::sync::Word;
 const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// One word with the number of the first termination signal (0 if none was received), the process
-/// that has received it, the time of that, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one
-/// word: a thread may be suspended in the handler during [`stop_recording`]. Either that call finds
-/// the signal here, or the handler finds that the word has no `ARMED_FLAG`.
+/// that has received it, the time of that, and the flags `RECORDING_FLAG` and `REPORTED_FLAG`. WHY
+/// one word: a thread may be suspended in the handler during [`stop_recording`]. Either that call
+/// finds the signal here, or the handler finds that the word has no `RECORDING_FLAG`.
 ///
 /// Without that flag, signals are not recorded, and the word has a [`restored_action_flag`] for
 /// each signal whose previous action was restored at the end of the last recording.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(0);
 /// A flag in [`SIGNAL_STATE`]: the handler records signals.
-const ARMED_FLAG: u64 = 1 << 32;
-/// A flag in [`SIGNAL_STATE`]: [`received`] has returned the recorded signal to a caller.
+const RECORDING_FLAG: u64 = 1 << 32;
+/// A flag in [`SIGNAL_STATE`]: [`received_signal`] has returned the recorded signal to a caller.
 const REPORTED_FLAG: u64 = 1 << 33;
 /// The lowest bit of the receiver's process id in [`SIGNAL_STATE`]. The kernel gives no id of more
 /// than 22 bits.
-const PROCESS_SHIFT: u32 = 8;
+const PROCESS_ID_SHIFT: u32 = 8;
 /// The bits of the receiver's process id in [`SIGNAL_STATE`].
-const PROCESS_MASK: u64 = 0xff_ffff << PROCESS_SHIFT;
+const PROCESS_ID_MASK: u64 = 0xff_ffff << PROCESS_ID_SHIFT;
 /// The lowest bit of the time in [`SIGNAL_STATE`], which is [`time_ms`] without its highest bits.
 const TIME_SHIFT: u32 = 34;
 
 /// A signal that arrives within this time after the first one is a repetition of it. WHY: one
 /// request often sends two signals. `timeout`, for example, signals its child and then the process
 /// group, to which the child belongs.
-const REPETITION_MS: u64 = 500;
+const REPETITION_MS_MAX: u64 = 500;
 
 /// For each of [`TERMINATION_SIGNALS`], the action that [`record_signal`] has replaced last; null
 /// if it has replaced none. These actions are never changed or freed. WHY: a signal handler, or a
@@ -56,13 +56,13 @@ static PREVIOUS_ACTIONS: [AtomicPtr<sigaction>; TERMINATION_SIGNALS.len()] =
 pub(crate) fn start_recording() -> io::Result<()> {
     // Relaxed: the system calls below come long after it, and the handler depends on this word
     // only.
-    SIGNAL_STATE.set(ARMED_FLAG);
+    SIGNAL_STATE.set(RECORDING_FLAG);
     replace_actions().inspect_err(|_| stop_recording())
 }
 
 /// Returns the number of the first termination signal that was received; `None` if there was none.
 /// Costs one load.
-pub(crate) fn received() -> Option<i32> {
+pub(crate) fn received_signal() -> Option<i32> {
     // Relaxed: a number; no other memory is read because of it.
     let state = SIGNAL_STATE.get();
     let signal = recorded_signal(state)?;
@@ -76,19 +76,19 @@ pub(crate) fn received() -> Option<i32> {
 /// `None` if none is recorded.
 fn recorded_signal(state: u64) -> Option<c_int> {
     let number = (state & 0xff) as c_int;
-    (state & ARMED_FLAG != 0 && number != 0).then_some(number)
+    (state & RECORDING_FLAG != 0 && number != 0).then_some(number)
 }
 
-/// Returns the flag of `signal` in [`SIGNAL_STATE`] for a word without `ARMED_FLAG`. It says that
-/// the action of that signal was restored at the end of the recording.
+/// Returns the flag of `signal` in [`SIGNAL_STATE`] for a word without `RECORDING_FLAG`. It says
+/// that the action of that signal was restored at the end of the recording.
 const fn restored_action_flag(signal: c_int) -> u64 {
     1 << signal
 }
 
 /// Stops recording termination signals, and restores the previous actions. If a signal was recorded
-/// but never returned by [`received`], sends it to this process again.
+/// but never returned by [`received_signal`], sends it to this process again.
 pub(crate) fn stop_recording() {
-    let state = replace_state(restore_actions());
+    let state = swap_signal_state(restore_previous_actions());
     if let (Some(signal), false) = (recorded_signal(state), state & REPORTED_FLAG != 0) {
         send_to_self(signal);
     }
@@ -97,16 +97,16 @@ pub(crate) fn stop_recording() {
 /// Makes this process, a forked child, handle termination signals as its parent would without this
 /// library. WHY: nothing in the child reads the recorded signal.
 pub(crate) fn stop_recording_in_child() {
-    restore_actions();
-    let state = replace_state(0);
-    if let (Some(signal), true) = (recorded_signal(state), is_of_this_process(state)) {
+    restore_previous_actions();
+    let state = swap_signal_state(0);
+    if let (Some(signal), true) = (recorded_signal(state), is_state_of_this_process(state)) {
         // It came after the fork, but before this call.
         send_to_self(signal);
     }
 }
 
 /// Sets [`SIGNAL_STATE`] to `new`. Returns its previous value.
-fn replace_state(new: u64) -> u64 {
+fn swap_signal_state(new: u64) -> u64 {
     loop {
         let state = SIGNAL_STATE.get();
         if SIGNAL_STATE.compare_exchange_relaxed(state, new) {
@@ -117,13 +117,13 @@ fn replace_state(new: u64) -> u64 {
 
 /// Returns true if this process has received the signal in `state`, a value of [`SIGNAL_STATE`],
 /// and not the process that has forked this one.
-fn is_of_this_process(state: u64) -> bool {
-    state & PROCESS_MASK == process_bits()
+fn is_state_of_this_process(state: u64) -> bool {
+    state & PROCESS_ID_MASK == process_id_bits()
 }
 
 /// Returns the id of this process, at its place in [`SIGNAL_STATE`].
-fn process_bits() -> u64 {
-    (process_id() as u64) << PROCESS_SHIFT & PROCESS_MASK
+fn process_id_bits() -> u64 {
+    (process_id() as u64) << PROCESS_ID_SHIFT & PROCESS_ID_MASK
 }
 
 /// Returns the id of this process. May be called in a signal handler.
@@ -151,35 +151,35 @@ fn time_ms() -> u64 {
 
 /// Returns true if a signal that is received now is a repetition of the one in `state`, a value of
 /// [`SIGNAL_STATE`].
-fn is_repetition(state: u64) -> bool {
+fn is_repeated_signal(state: u64) -> bool {
     // WHY shifted: the word has room for the lowest bits only, so the times wrap.
     let elapsed = (time_ms() << TIME_SHIFT).wrapping_sub(state & (u64::MAX << TIME_SHIFT));
-    elapsed >> TIME_SHIFT < REPETITION_MS
+    elapsed >> TIME_SHIFT < REPETITION_MS_MAX
 }
 
 /// The handler of termination signals. While signals are recorded, it records the first one,
 /// ignores its repetitions, and ends the process at the second one, unless that is SIGHUP.
 extern "C" fn record_signal(signal: c_int) {
-    let first = ARMED_FLAG | signal as u64 | process_bits() | time_ms() << TIME_SHIFT;
+    let first = RECORDING_FLAG | signal as u64 | process_id_bits() | time_ms() << TIME_SHIFT;
     // Relaxed: the word is self-contained, and the flag is cleared after the system calls that
     // restored the previous actions.
     loop {
         let state = SIGNAL_STATE.get();
-        if state & ARMED_FLAG == 0 {
+        if state & RECORDING_FLAG == 0 {
             if preserve_errno(|| handle_late_signal(signal, state)) {
                 return;
             }
             continue;
         }
         // WHY the process: a forked child may get the signal before its fork handler runs.
-        if recorded_signal(state).is_none() || !is_of_this_process(state) {
+        if recorded_signal(state).is_none() || !is_state_of_this_process(state) {
             if SIGNAL_STATE.compare_exchange_relaxed(state, first) {
                 return;
             }
             continue;
         }
         // WHY SIGHUP: a closed terminal sends it more than once.
-        if signal == libc::SIGHUP || is_repetition(state) {
+        if signal == libc::SIGHUP || is_repeated_signal(state) {
             return;
         }
         // SAFETY: allowed in a handler, and takes no pointer.
@@ -235,29 +235,29 @@ fn replace_actions() -> io::Result<()> {
             continue;
         }
         // WHY before the action is replaced: another thread may fork right after that.
-        keep_action(previous, former);
-        keep_action(previous, replace_action(signal, &recording_action()?)?);
+        store_previous_action(previous, former);
+        store_previous_action(previous, replace_action(signal, &recording_action()?)?);
     }
     Ok(())
 }
 
 /// Makes `place` point to a copy of `action`, unless it does so already, or the action is that of
 /// this library. WHY: each copy is leaked, and a program may run many schedulers.
-fn keep_action(place: &AtomicPtr<sigaction>, action: sigaction) {
-    let is_kept = kept_action(place).is_some_and(|kept| is_same_action(kept, &action));
-    if !is_kept && !is_ours(&action) {
-        // ORDERING(replaced): Release. Pairs with the load in `kept_action`: a thread that sees the
-        // pointer sees the action.
+fn store_previous_action(place: &AtomicPtr<sigaction>, action: sigaction) {
+    let is_kept = previous_action(place).is_some_and(|kept| is_same_action(kept, &action));
+    if !is_kept && !is_recording_action(&action) {
+        // ORDERING(replaced): Release. Pairs with the load in `previous_action`: a thread that sees
+        // the pointer sees the action.
         place.store(Box::into_raw(Box::new(action)), Ordering::Release);
     }
 }
 
 /// Returns the action to which `place`, an element of [`PREVIOUS_ACTIONS`], points.
-fn kept_action(place: &AtomicPtr<sigaction>) -> Option<&'static sigaction> {
-    // ORDERING(replaced): Acquire. Pairs with the store in `keep_action`.
+fn previous_action(place: &AtomicPtr<sigaction>) -> Option<&'static sigaction> {
+    // ORDERING(replaced): Acquire. Pairs with the store in `store_previous_action`.
     let action = place.load(Ordering::Acquire);
-    // SAFETY: null, or made by `Box::into_raw` in `keep_action`, and neither changed nor freed
-    // since then.
+    // SAFETY: null, or made by `Box::into_raw` in `store_previous_action`, and neither changed nor
+    // freed since then.
     unsafe { action.as_ref() }
 }
 
@@ -272,13 +272,13 @@ fn is_same_action(one: &sigaction, other: &sigaction) -> bool {
 }
 
 /// Returns true if the handler of `action` is [`record_signal`].
-fn is_ours(action: &sigaction) -> bool {
+fn is_recording_action(action: &sigaction) -> bool {
     action.sa_sigaction == record_signal as *const () as usize
 }
 
 /// Restores the actions that [`replace_actions`] has replaced, unless the program has set others
 /// in the meantime. Returns the [`restored_action_flag`]s of those that were restored.
-fn restore_actions() -> u64 {
+fn restore_previous_actions() -> u64 {
     let restored = TERMINATION_SIGNALS.into_iter().zip(&PREVIOUS_ACTIONS);
     let restored = restored.filter(|(signal, previous)| restore_action(*signal, previous));
     restored.fold(0, |flags, (signal, _)| flags | restored_action_flag(signal))
@@ -287,8 +287,8 @@ fn restore_actions() -> u64 {
 /// Restores the action of `signal` to which `previous`, an element of [`PREVIOUS_ACTIONS`], points,
 /// if the present action is that of this library. Returns true if it was restored.
 fn restore_action(signal: c_int, previous: &AtomicPtr<sigaction>) -> bool {
-    current_action(signal).is_ok_and(|action| is_ours(&action))
-        && kept_action(previous).is_some_and(|action| replace_action(signal, action).is_ok())
+    current_action(signal).is_ok_and(|action| is_recording_action(&action))
+        && previous_action(previous).is_some_and(|action| replace_action(signal, action).is_ok())
 }
 
 fn current_action(signal: c_int) -> io::Result<sigaction> {
@@ -327,18 +327,18 @@ mod tests {
                 // SAFETY: zeros are a valid action, that of `SIG_DFL`.
                 let mut action: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
                 action.sa_flags = libc::SA_RESTART;
-                keep_action(&place, action);
+                store_previous_action(&place, action);
             });
             let found = loop {
-                match kept_action(&place) {
+                match previous_action(&place) {
                     Some(found) => break found,
                     None => thread::yield_now(),
                 }
             };
             assert_eq!(found.sa_flags, libc::SA_RESTART);
         });
-        // SAFETY: `keep_action` has made it by `Box::into_raw`, and nobody else has the pointer
-        // now.
+        // SAFETY: `store_previous_action` has made it by `Box::into_raw`, and nobody else has the
+        // pointer now.
         drop(unsafe { Box::from_raw(place.into_inner()) });
     }
 }

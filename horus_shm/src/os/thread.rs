@@ -10,7 +10,7 @@ use libc::{c_int, c_ulong};
 use crate::os::{self, rt};
 
 /// Maximum length in bytes of a thread's name in the kernel, including the NUL at its end.
-const NAME_BYTES: usize = 16;
+const THREAD_NAME_BYTES: usize = 16;
 
 /// Returns the kernel's id of the calling thread, as it is numbered in the PID namespace of this
 /// process. Makes a system call.
@@ -23,8 +23,8 @@ pub fn id() -> u32 {
 /// Returns the name that the calling thread has in the kernel, padded with NUL bytes. Makes a
 /// system call.
 #[must_use]
-pub fn name() -> [u8; NAME_BYTES] {
-    let mut name = [0_u8; NAME_BYTES];
+pub fn name() -> [u8; THREAD_NAME_BYTES] {
+    let mut name = [0_u8; THREAD_NAME_BYTES];
     // SAFETY: the kernel writes a name of at most 16 bytes with its NUL; if it refuses the call, it
     // writes nothing.
     let _status: c_int =
@@ -40,7 +40,7 @@ pub fn name() -> [u8; NAME_BYTES] {
 /// thread of the program, pinned to a CPU that nothing else should use.
 pub fn become_library_thread() {
     os::block_process_signals();
-    rt::leave_real_time();
+    rt::leave_real_time_policy();
 }
 
 /// Takes a real-time policy away from the calling thread, and gives it the CPUs of the process:
@@ -48,17 +48,17 @@ pub fn become_library_thread() {
 /// as it is.
 ///
 /// WHY: a thread inherits these settings from the thread that starts it.
-pub fn leave_real_time() {
-    rt::leave_real_time();
+pub fn leave_real_time_policy() {
+    rt::leave_real_time_policy();
 }
 
 /// Waits until `thread` has ended completely, which includes the destructors of its thread-local
-/// values. While the thread has not ended, calls `goes_on` again and again; it has to sleep for a
-/// short time. If it returns false, leaves the thread running and returns false.
+/// values. While the thread has not ended, calls `keeps_waiting` again and again; it has to sleep
+/// for a short time. If it returns false, leaves the thread running and returns false.
 ///
 /// WHY not `JoinHandle::join`: it waits without a limit, also if `JoinHandle::is_finished` returns
 /// true, because the destructors run after that.
-pub fn join_while(thread: JoinHandle<()>, mut goes_on: impl FnMut() -> bool) -> bool {
+pub fn join_while(thread: JoinHandle<()>, mut keeps_waiting: impl FnMut() -> bool) -> bool {
     let id = thread.into_pthread_t();
     loop {
         // SAFETY: the id is that of a thread that was neither joined nor detached. The null pointer
@@ -67,7 +67,7 @@ pub fn join_while(thread: JoinHandle<()>, mut goes_on: impl FnMut() -> bool) -> 
         if error != libc::EBUSY {
             return error == 0;
         }
-        if !goes_on() {
+        if !keeps_waiting() {
             // SAFETY: as above. The result is 0: the thread can be detached.
             unsafe { libc::pthread_detach(id) };
             return false;

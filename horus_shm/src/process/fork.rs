@@ -26,7 +26,7 @@ pub(crate) const LOCK_FD_LIMIT: usize = 64;
 
 /// Maximum number of attempts of [`LockFd::open`] to open a descriptor while no thread forks. They
 /// are a millisecond apart.
-const FORK_WAIT_ATTEMPTS_MAX: u32 = 1000;
+const LOCK_FD_OPEN_ATTEMPTS_MAX: u32 = 1000;
 
 const NO_FD: i32 = -1;
 
@@ -35,9 +35,9 @@ static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [LockFdEntry; LOCK_FD_LIMIT] = [const { LockFdEntry::new() }; LOCK_FD_LIMIT];
 static HANDLERS_INSTALLED: AtomicBool = AtomicBool::new(false);
-/// The function that is called in a forked child, as [`set_child_hook`] has set it. The C API
+/// The function that is called in a forked child, as [`set_fork_child_hook`] has set it. The C API
 /// resets its handles there.
-static CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
+static FORK_CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
 
 /// A lock descriptor of this process, as the fork handler of a child finds it.
 struct LockFdEntry {
@@ -101,8 +101,8 @@ impl LockFd {
     /// know it yet. In that case this function closes the descriptor and starts again.
     pub(crate) fn open(mut open: impl FnMut() -> io::Result<OwnedFd>) -> Result<Self, LockFdError> {
         install_handlers()?;
-        for _ in 0..FORK_WAIT_ATTEMPTS_MAX {
-            let Some(forks) = forks_if_none_is_running() else {
+        for _ in 0..LOCK_FD_OPEN_ATTEMPTS_MAX {
+            let Some(forks) = fork_count_if_none_running() else {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             };
@@ -171,7 +171,7 @@ impl LockFd {
         // WHY an error for ever: another thread may have opened the same file under the same
         // number.
         let fd = if self.is_lost() {
-            Err(descriptor::closed_error())
+            Err(descriptor::closed_fd_error())
         } else {
             self.fd.get()
         };
@@ -190,7 +190,7 @@ impl LockFd {
         let order = (Ordering::SeqCst, Ordering::Relaxed);
         let entry = &LOCK_FDS[self.index].number;
         let _ = entry.compare_exchange(self.number, NO_FD, order.0, order.1);
-        fault::advance_epoch();
+        fault::advance_fault_epoch();
     }
 }
 
@@ -212,7 +212,7 @@ impl Drop for LockFd {
 }
 
 /// Returns the number of forks of this process so far; `None` while a thread is forking.
-fn forks_if_none_is_running() -> Option<u64> {
+fn fork_count_if_none_running() -> Option<u64> {
     // ORDERING(fork): SeqCst loads, ended before begun. Pairs with `count_fork_begun` and
     // `count_fork_ended`: equal counts mean that no fork ran when `begun` was read.
     let ended = FORKS_ENDED.load(Ordering::SeqCst);
@@ -253,8 +253,8 @@ pub(crate) fn install_handlers() -> io::Result<()> {
 /// # Errors
 ///
 /// The system error, if there is not enough memory to install the fork handlers.
-pub fn set_child_hook(hook: fn()) -> io::Result<()> {
-    let _ = CHILD_HOOK.set(hook);
+pub fn set_fork_child_hook(hook: fn()) -> io::Result<()> {
+    let _ = FORK_CHILD_HOOK.set(hook);
     install_handlers()
 }
 
@@ -265,7 +265,7 @@ extern "C" fn count_fork_begun() {
 
 extern "C" fn count_fork_ended() {
     // ORDERING(fork): SeqCst, after the kernel copied the table. Pairs with
-    // `forks_if_none_is_running`.
+    // `fork_count_if_none_running`.
     FORKS_ENDED.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -275,9 +275,9 @@ extern "C" fn handle_fork_in_child() {
     // Relaxed, all of it: there is no other thread.
     FORK_EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::make_regions_private();
-    fault::advance_epoch();
+    fault::advance_fault_epoch();
     termination::stop_recording_in_child();
-    if let Some(hook) = CHILD_HOOK.get() {
+    if let Some(hook) = FORK_CHILD_HOOK.get() {
         hook();
     }
     FORKS_ENDED.store(FORKS_BEGUN.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -287,7 +287,7 @@ extern "C" fn handle_fork_in_child() {
             entry.device.load(Ordering::Relaxed),
             entry.inode.load(Ordering::Relaxed),
         );
-        if fd != NO_FD && descriptor::is_of_file(fd, file) {
+        if fd != NO_FD && descriptor::is_fd_of_file(fd, file) {
             // SAFETY: the descriptor's owner, a copy of a `LockFd`, sees the new epoch and neither
             // uses nor closes it.
             unsafe { libc::close(fd) };
@@ -325,14 +325,14 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
     /// Returns the value that belongs to this process (not to its parent). Creates the value at the
     /// first call.
     pub fn get(&self) -> &'static T {
-        // ORDERING(fork-local): Acquire. Pairs with the exchange in `create`: a thread that sees
-        // the pointer sees the state behind it.
+        // ORDERING(fork-local): Acquire. Pairs with the exchange in `create_value`: a thread that
+        // sees the pointer sees the state behind it.
         let found = self.state.load(Ordering::Acquire);
-        Self::value_of_this_epoch(found).unwrap_or_else(|| self.create(found))
+        Self::value_of_this_fork_epoch(found).unwrap_or_else(|| self.create_value(found))
     }
 
     #[cold]
-    fn create(&self, mut found: *mut EpochValue<T>) -> &'static T {
+    fn create_value(&self, mut found: *mut EpochValue<T>) -> &'static T {
         // WHY: without handlers the epoch never changes, and a child would use its parent's value.
         // Their installation fails only for lack of memory, which opening a lock descriptor
         // reports.
@@ -349,7 +349,7 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
                 Ok(_) => fresh,
                 Err(other) => other,
             };
-            let Some(value) = Self::value_of_this_epoch(found) else {
+            let Some(value) = Self::value_of_this_fork_epoch(found) else {
                 continue;
             };
             if found != fresh {
@@ -360,9 +360,9 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
         }
     }
 
-    fn value_of_this_epoch(state: *mut EpochValue<T>) -> Option<&'static T> {
-        // SAFETY: null, or made by `Box::into_raw` in `create`, only shared since then, and never
-        // freed.
+    fn value_of_this_fork_epoch(state: *mut EpochValue<T>) -> Option<&'static T> {
+        // SAFETY: null, or made by `Box::into_raw` in `create_value`, only shared since then, and
+        // never freed.
         let state: &'static EpochValue<T> = unsafe { state.as_ref() }?;
         (state.epoch == fork_epoch()).then_some(&state.value)
     }
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn no_descriptor_is_opened_while_another_thread_forks() {
         count_fork_begun();
-        assert_eq!(forks_if_none_is_running(), None);
+        assert_eq!(fork_count_if_none_running(), None);
         count_fork_ended();
     }
 

@@ -20,15 +20,15 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::os::access::AccessRule;
-use crate::os::advice::advice_on;
+use crate::os::advice::advice_for_error;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock, unlock};
 use crate::os::{self, FileStatus};
 use crate::process::fork::LockFd;
-pub(crate) use file::{FILE_NAME, lock_out_all};
 use file::{OpenRegistry, RegistryAttempt, RegistryPath};
+pub(crate) use file::{REGISTRY_FILE_NAME, lock_out_all_processes};
 pub use holder::Holder;
-pub(crate) use holder::find_user;
+pub(crate) use holder::find_process_with_open_file;
 pub use record::RegistryFault;
 use record::{ENTRY_LIMIT, GENERATION_MAX, RegistryEntry};
 
@@ -38,7 +38,7 @@ use record::{ENTRY_LIMIT, GENERATION_MAX, RegistryEntry};
 const JOIN_ATTEMPTS: u32 = 1000;
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
-const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
+const OWNER_GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 
 /// The decoded owner word, which identifies a process: its entry in the registry, and the
 /// generation of the entry, a number that grows with each use of the entry.
@@ -69,11 +69,11 @@ impl Owner {
 
     fn new(entry: u64, generation: u64) -> Self {
         debug_assert!(entry < ENTRY_LIMIT && generation <= GENERATION_MAX);
-        Self((entry + 1) << GENERATION_BITS | generation)
+        Self((entry + 1) << OWNER_GENERATION_BITS | generation)
     }
 
     fn entry(self) -> Option<u64> {
-        (self.0 >> GENERATION_BITS)
+        (self.0 >> OWNER_GENERATION_BITS)
             .checked_sub(1)
             .filter(|&entry| entry < ENTRY_LIMIT)
     }
@@ -108,7 +108,7 @@ impl fmt::Display for ProcessInfo {
 #[non_exhaustive]
 pub enum RegistryError {
     /// A system call failed.
-    #[error("cannot {doing} the registry {}: {source}{}", path.display(), advice_on(source))]
+    #[error("cannot {doing} the registry {}: {source}{}", path.display(), advice_for_error(source))]
     Io {
         /// A description of the operation that failed.
         doing: &'static str,
@@ -270,38 +270,38 @@ impl Registry {
         })
     }
 
-    fn join_file(place: RegistryPath<'_>) -> Result<Self, RegistryError> {
+    fn join_file(registry_path: RegistryPath<'_>) -> Result<Self, RegistryError> {
         for _ in 0..JOIN_ATTEMPTS {
-            match Self::try_join(place)? {
+            match Self::try_join(registry_path)? {
                 RegistryAttempt::Done(registry) => return Ok(registry),
                 RegistryAttempt::Again => {}
                 RegistryAttempt::Wait => std::thread::sleep(JOIN_PAUSE),
             }
         }
         Err(RegistryError::Busy {
-            path: place.file_path(),
+            path: registry_path.file_path(),
         })
     }
 
-    fn try_join(place: RegistryPath<'_>) -> Result<RegistryAttempt<Self>, RegistryError> {
-        let open = match file::open_or_create(place)? {
+    fn try_join(registry_path: RegistryPath<'_>) -> Result<RegistryAttempt<Self>, RegistryError> {
+        let open = match file::open_or_create(registry_path)? {
             RegistryAttempt::Done(open) => open,
             RegistryAttempt::Again => return Ok(RegistryAttempt::Again),
             RegistryAttempt::Wait => return Ok(RegistryAttempt::Wait),
         };
-        let fd = open.lock.get().map_err(place.io_error("use"))?;
+        let fd = open.lock.get().map_err(registry_path.io_error("use"))?;
         // WHY: a process that removes the file locks all entries. With this lock held, an entry
         // that is not free belongs to a process; and a process that is joining counts as alive.
-        let removal = record::removal_lock().map_err(place.io_error("join"))?;
-        if !try_lock(fd, removal, LockKind::Shared).map_err(place.io_error("join"))? {
+        let removal = record::removal_lock().map_err(registry_path.io_error("join"))?;
+        if !try_lock(fd, removal, LockKind::Shared).map_err(registry_path.io_error("join"))? {
             return Ok(RegistryAttempt::Wait);
         }
-        let claim = claim_free_entry(fd, &open).map_err(place.io_error("join"))?;
+        let claim = claim_free_entry(fd, &open).map_err(registry_path.io_error("join"))?;
         // WHY after the lock: a process that finds the file unused from now on finds this one.
-        if !place.is_name_of(&open.stat)? {
+        if !registry_path.is_name_of_file(&open.stat)? {
             return Ok(RegistryAttempt::Again);
         }
-        unlock(fd, removal).map_err(place.io_error("join"))?;
+        unlock(fd, removal).map_err(registry_path.io_error("join"))?;
         let OpenRegistry { lock, stat, header } = open;
         match claim {
             EntryClaim::Done(me) => Ok(RegistryAttempt::Done(Self {
@@ -312,7 +312,7 @@ impl Registry {
             })),
             EntryClaim::Contested => Ok(RegistryAttempt::Wait),
             EntryClaim::Full => Err(RegistryError::Full {
-                path: place.file_path(),
+                path: registry_path.file_path(),
                 limit: ENTRY_LIMIT,
             }),
         }
@@ -339,7 +339,7 @@ impl Registry {
     /// Returns the process that has excluded all others from the topic file of inode `ino`, or
     /// holds a lease on that file. Used only for error messages, because it is slow: it reads files
     /// under `/proc` for each process in the registry.
-    pub(crate) fn topic_file_holder(&self, ino: u64) -> Option<Holder> {
+    pub(crate) fn find_topic_file_holder(&self, ino: u64) -> Option<Holder> {
         let fd = self.lock.get().ok()?;
         let processes = (0..ENTRY_LIMIT).filter_map(|entry| {
             let owner = Owner::new(entry, RegistryEntry::read_generation(fd, entry).ok()?);
@@ -347,7 +347,7 @@ impl Registry {
                 .then(|| self.process(owner))
                 .flatten()
         });
-        let byte = record::presence_byte(ino);
+        let byte = record::presence_lock_offset(ino);
         holder::find_holder(
             processes,
             holder::WantedLock {
@@ -388,10 +388,11 @@ impl Registry {
         let Some(entry) = owner.entry() else {
             return true;
         };
-        self.probe_owner(entry, owner.generation()).unwrap_or(false)
+        self.is_entry_owner_dead(entry, owner.generation())
+            .unwrap_or(false)
     }
 
-    fn probe_owner(&self, entry: u64, generation: u64) -> io::Result<bool> {
+    fn is_entry_owner_dead(&self, entry: u64, generation: u64) -> io::Result<bool> {
         // WHY: endpoints probe owners in receive calls, and to read a file is a cancellation point.
         let _uncancelled = NoCancelGuard::new();
         let fd = self.lock.get()?;
@@ -410,7 +411,7 @@ impl Registry {
     /// Returns the description of the process `owner`, which may be alive or dead. Returns `None`
     /// if another process has claimed its entry since.
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
-        // WHY: as in `probe_owner`.
+        // WHY: as in `is_entry_owner_dead`.
         let _uncancelled = NoCancelGuard::new();
         let entry = RegistryEntry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
         let is_same = entry.generation != 0 && entry.generation == owner.generation();
@@ -499,7 +500,7 @@ impl Registry {
     /// Returns true if the name of the registry file in `dir` still leads to this registry. Returns
     /// an error if a system call fails.
     pub(crate) fn is_linked(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
-        Ok(!self.is_forked() && os::is_name_of(dir, file::FILE_NAME, &self.stat)?)
+        Ok(!self.is_forked() && os::is_name_of_file(dir, file::REGISTRY_FILE_NAME, &self.stat)?)
     }
 
     /// Keeps all other processes out of the registry, if none of them has joined it. Otherwise
@@ -515,7 +516,7 @@ impl Registry {
             return Ok(Ok(()));
         }
         let other = find_conflicting_lock(fd, lives)?;
-        let other = other.and_then(|lock| record::entry_of_lock(lock.start));
+        let other = other.and_then(|lock| record::entry_at_lock_offset(lock.start));
         let info = other.and_then(|entry| {
             let generation = RegistryEntry::read_generation(fd, entry).ok()?;
             self.process(Owner::new(entry, generation & GENERATION_MAX))
@@ -535,7 +536,7 @@ impl Registry {
     /// Removes the registry file from the directory `dir`. Processes that have the file open can
     /// still use it.
     pub(crate) fn unlink(&self, dir: BorrowedFd<'_>) -> io::Result<()> {
-        os::unlink(dir, file::FILE_NAME)
+        os::unlink(dir, file::REGISTRY_FILE_NAME)
     }
 }
 

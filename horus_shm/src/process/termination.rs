@@ -8,10 +8,10 @@ use super::fork::{ForkLocal, fork_epoch, install_handlers};
 use crate::os::termination;
 
 /// The number of [`TerminationSignals`] that exist in this process.
-static RECORDERS: ForkLocal<Mutex<usize>> = ForkLocal::new();
+static RECORDER_COUNT: ForkLocal<Mutex<usize>> = ForkLocal::new();
 
-fn lock_recorders() -> MutexGuard<'static, usize> {
-    RECORDERS
+fn lock_recorder_count() -> MutexGuard<'static, usize> {
+    RECORDER_COUNT
         .get()
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -27,8 +27,8 @@ fn lock_recorders() -> MutexGuard<'static, usize> {
 /// from the shell. SIGHUP is not recorded if it is ignored, as `nohup` does.
 ///
 /// When the last recorder is dropped, the previous signal actions are restored, unless the program
-/// has set other actions in the meantime. If a signal was recorded, but [`Self::received`] has not
-/// returned it, the signal is then sent to the process again, so that no signal is lost.
+/// has set other actions in the meantime. If a signal was recorded, but [`Self::received_signal`]
+/// has not returned it, the signal is then sent to the process again, so that no signal is lost.
 ///
 /// A forked child has the previous signal actions, and its copies of recorders do nothing.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl TerminationSignals {
     /// The error of the system call; for example, a seccomp filter may forbid to install handlers.
     pub fn install() -> io::Result<Self> {
         install_handlers()?;
-        let mut recorders = lock_recorders();
+        let mut recorders = lock_recorder_count();
         if *recorders == 0 {
             termination::start_recording()?;
         }
@@ -57,11 +57,11 @@ impl TerminationSignals {
     /// Returns the number of the first termination signal that was received; `None` if there was
     /// none. Costs two loads.
     #[must_use]
-    pub fn received(&self) -> Option<i32> {
+    pub fn received_signal(&self) -> Option<i32> {
         if self.is_forked() {
             return None;
         }
-        termination::received()
+        termination::received_signal()
     }
 
     fn is_forked(&self) -> bool {
@@ -74,7 +74,7 @@ impl Drop for TerminationSignals {
         if self.is_forked() {
             return;
         }
-        let mut recorders = lock_recorders();
+        let mut recorders = lock_recorder_count();
         *recorders -= 1;
         if *recorders == 0 {
             termination::stop_recording();

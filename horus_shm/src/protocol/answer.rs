@@ -77,26 +77,26 @@ pub unsafe fn publish_reply<M: AnswerMemory, W>(
         match state.get() {
             NO_REPLY_YET => {
                 // ORDERING(answer): pairs with the loads of the asker.
-                if state.compare_exchange_ordered(NO_REPLY_YET, reply, edge::ANSWER_GIVE) {
+                if state.compare_exchange_ordered(NO_REPLY_YET, reply, edge::ANSWER_PUBLISH) {
                     return ReplyOutcome::Published;
                 }
             }
             WAKER_REGISTERED => {
-                // ORDERING(waker): pairs with the exchange in `register_waker`.
+                // ORDERING(waker): pairs with the exchange in `try_register_waker`.
                 if state.compare_exchange_ordered(WAKER_REGISTERED, WAKER_TAKEN, edge::WAKER_TAKE) {
                     let waker = take_waker();
                     // ORDERING(answer): as above; the waker is out before the asker frees.
-                    if state.swap_ordered(reply, edge::ANSWER_GIVE) == WAKER_TAKEN {
+                    if state.swap_ordered(reply, edge::ANSWER_PUBLISH) == WAKER_TAKEN {
                         return ReplyOutcome::Wake(waker);
                     }
-                    // ORDERING(cancel): pairs with the exchange in `leave_as_asker`.
-                    memory.fence(edge::CANCEL_SEE);
+                    // ORDERING(asker): pairs with the exchange in `leave_as_asker`.
+                    memory.fence(edge::ASKER_LEFT_SEE);
                     return ReplyOutcome::Left(Some(waker));
                 }
             }
             _ => {
-                // ORDERING(cancel): as above.
-                memory.fence(edge::CANCEL_SEE);
+                // ORDERING(asker): as above.
+                memory.fence(edge::ASKER_LEFT_SEE);
                 return ReplyOutcome::Left(None);
             }
         }
@@ -126,7 +126,7 @@ pub enum ReplyState {
 
 /// Checks whether there is a reply. Only the asker may call this function.
 #[inline]
-pub fn look_for_reply<M: AnswerMemory>(memory: &M) -> ReplyState {
+pub fn load_reply_state<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(answer): pairs with the exchanges in `publish_reply`.
     match memory.state().load(edge::ANSWER_SEE) {
         VALUE_READY => ReplyState::Full,
@@ -140,7 +140,7 @@ pub fn look_for_reply<M: AnswerMemory>(memory: &M) -> ReplyState {
 /// waker is then not registered. Only the asker calls this function, and only while no waker is
 /// registered.
 #[must_use]
-pub fn register_waker<M: AnswerMemory>(memory: &M) -> bool {
+pub fn try_register_waker<M: AnswerMemory>(memory: &M) -> bool {
     // ORDERING(waker): pairs with the exchange in `publish_reply`.
     memory
         .state()
@@ -150,7 +150,7 @@ pub fn register_waker<M: AnswerMemory>(memory: &M) -> bool {
 /// Takes a registered waker back. Returns false if no waker is registered, or if the replier is
 /// taking it. Only the asker calls this function.
 #[must_use]
-pub fn retract_waker<M: AnswerMemory>(memory: &M) -> bool {
+pub fn try_retract_waker<M: AnswerMemory>(memory: &M) -> bool {
     // Relaxed: the asker wrote the waker itself.
     memory
         .state()
@@ -167,8 +167,8 @@ pub fn retract_waker<M: AnswerMemory>(memory: &M) -> bool {
 /// The caller is the asker. After the call it uses the memory only if a reply was returned, to drop
 /// the value and to free the memory.
 pub unsafe fn leave_as_asker<M: AnswerMemory>(memory: &M) -> ReplyState {
-    // ORDERING(cancel): pairs with the fences in `publish_reply`.
-    let before = memory.state().swap_ordered(ASKER_LEFT, edge::CANCEL_LEAVE);
+    // ORDERING(asker): pairs with the fences in `publish_reply`.
+    let before = memory.state().swap_ordered(ASKER_LEFT, edge::ASKER_LEAVE);
     if before != VALUE_READY && before != NO_VALUE {
         return ReplyState::Pending;
     }

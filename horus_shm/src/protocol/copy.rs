@@ -15,14 +15,14 @@ pub const WORD_COPY_BYTES_MAX: usize = 64;
 /// Size of a motor command, in bytes. Code that knows message lengths only at run time has a
 /// separate branch for this size. The length is a constant there, which makes a send and a receive
 /// together 8 ns faster.
-pub(crate) const MOTOR_COMMAND_BYTES: usize = 16;
+pub(crate) const FAST_PATH_MESSAGE_BYTES: usize = 16;
 
 const WORD_BYTES: usize = size_of::<u64>();
 
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
 /// Maximum number of cache lines that are prefetched before a message is copied out of a slot.
-const PREFETCHED_LINES_MAX: usize = 32;
+const COPY_PREFETCH_LINES_MAX: usize = 32;
 
 /// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
 ///
@@ -32,14 +32,14 @@ const PREFETCHED_LINES_MAX: usize = 32;
 /// * `dst` is 8-aligned and writable for `bytes` rounded up to 8; all other code that accesses it
 ///   during the call does so through this module.
 #[inline(always)]
-pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
+pub unsafe fn copy_to_shared(dst: *mut u8, src: *const u8, bytes: usize) {
     if bytes > WORD_COPY_BYTES_MAX {
         // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract; `bytes` is more than
         // 64.
         unsafe { long_copy::copy(dst, src, bytes, SharedSide::Destination) }
     } else {
         // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract.
-        unsafe { store_words(dst, src, bytes) }
+        unsafe { copy_words_to_shared(dst, src, bytes) }
     }
 }
 
@@ -54,21 +54,21 @@ pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
 /// * `src` is 8-aligned and readable for `bytes` rounded up to 8; all other code that writes it
 ///   during the call does so through this module.
 #[inline(always)]
-pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
+pub unsafe fn copy_from_shared(dst: *mut u8, src: *const u8, bytes: usize) {
     if bytes > WORD_COPY_BYTES_MAX {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
         // WHY: recently written lines come from another core, as many at a time as are prefetched,
         // and the next cache level need not keep them. 1480 B one way between two cores: 525 -> 475
-        // ns. With more than `PREFETCHED_LINES_MAX` lines it is slower.
-        if lines <= PREFETCHED_LINES_MAX {
-            prefetch(src, lines, PrefetchIntent::ReadOnce);
+        // ns. With more than `COPY_PREFETCH_LINES_MAX` lines it is slower.
+        if lines <= COPY_PREFETCH_LINES_MAX {
+            prefetch_lines(src, lines, PrefetchIntent::ReadOnce);
         }
         // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract; `bytes` is more than
         // 64.
         unsafe { long_copy::copy(dst, src, bytes, SharedSide::Source) }
     } else {
         // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract.
-        unsafe { load_words(dst, src, bytes) }
+        unsafe { copy_words_from_shared(dst, src, bytes) }
     }
 }
 
@@ -89,7 +89,7 @@ pub enum PrefetchIntent {
 /// Prefetches `lines` cache lines, the first of which contains `first`. It is only a hint to the
 /// CPU, so it never faults.
 #[inline(always)]
-pub fn prefetch(first: *const u8, lines: usize, intent: PrefetchIntent) {
+pub fn prefetch_lines(first: *const u8, lines: usize, intent: PrefetchIntent) {
     prefetch_line(first, intent);
     for line in 1..lines {
         prefetch_line(first.wrapping_add(line * CACHE_LINE_BYTES), intent);
@@ -99,7 +99,7 @@ pub fn prefetch(first: *const u8, lines: usize, intent: PrefetchIntent) {
 /// Returns the CPU's time stamp counter (a count of ticks), or 0 if the CPU has none. Costs some 10
 /// ns.
 #[inline(always)]
-pub fn ticks() -> u64 {
+pub fn counter_ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 has the instruction. It traps only if the process itself has forbidden
     // it by prctl.
@@ -164,37 +164,38 @@ enum SharedSide {
 ///
 /// # Safety
 ///
-/// As [`store`].
+/// As [`copy_to_shared`].
 #[inline(always)]
-unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
+unsafe fn copy_words_to_shared(dst: *mut u8, src: *const u8, bytes: usize) {
     let mut at = 0;
     // WHY in two parts: a whole word is moved by one instruction even where the length is known
     // only at run time; with 16 B that is 10 ns less than two calls of `memcpy`.
     while bytes - at >= WORD_BYTES {
         // SAFETY: the whole word at `at` is in bounds.
-        unsafe { store_word(dst, src, at, WORD_BYTES) };
+        unsafe { copy_word_to_shared(dst, src, at, WORD_BYTES) };
         at += WORD_BYTES;
     }
     if at < bytes {
         // SAFETY: the remaining bytes are in bounds.
-        unsafe { store_word(dst, src, at, bytes - at) };
+        unsafe { copy_word_to_shared(dst, src, at, bytes - at) };
     }
 }
 
-/// Copies `length` bytes at the offset `at` from private to shared memory. `at` is a multiple of 8.
+/// Copies `bytes` bytes at the offset `offset` from private to shared memory. `offset` is a
+/// multiple of 8.
 ///
 /// # Safety
 ///
-/// As [`store`] of `at + length` bytes; `length` is 1 to 8.
+/// As [`copy_to_shared`] of `offset + bytes` bytes; `bytes` is 1 to 8.
 #[inline(always)]
-unsafe fn store_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
+unsafe fn copy_word_to_shared(dst: *mut u8, src: *const u8, offset: usize, bytes: usize) {
     let mut word = [0; WORD_BYTES];
     // SAFETY: in bounds of the source.
-    let from = unsafe { src.add(at) };
+    let from = unsafe { src.add(offset) };
     // SAFETY: in bounds of the source by the contract; `word` holds 8 bytes.
-    unsafe { core::ptr::copy_nonoverlapping(from, word.as_mut_ptr(), length) };
+    unsafe { core::ptr::copy_nonoverlapping(from, word.as_mut_ptr(), bytes) };
     // SAFETY: in bounds of the destination.
-    let to = unsafe { dst.add(at) };
+    let to = unsafe { dst.add(offset) };
     // SAFETY: this word of the destination is aligned and in bounds; shared words are only ever
     // touched atomically.
     let shared = unsafe { AtomicU64::from_ptr(to.cast()) };
@@ -206,59 +207,63 @@ unsafe fn store_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
 ///
 /// # Safety
 ///
-/// As [`load`].
+/// As [`copy_from_shared`].
 #[inline(always)]
-unsafe fn load_words(dst: *mut u8, src: *const u8, bytes: usize) {
+unsafe fn copy_words_from_shared(dst: *mut u8, src: *const u8, bytes: usize) {
     let mut at = 0;
-    // WHY in two parts: as in `store_words`.
+    // WHY in two parts: as in `copy_words_to_shared`.
     while bytes - at >= WORD_BYTES {
         // SAFETY: the whole word at `at` is in bounds.
-        unsafe { load_word(dst, src, at, WORD_BYTES) };
+        unsafe { copy_word_from_shared(dst, src, at, WORD_BYTES) };
         at += WORD_BYTES;
     }
     if at < bytes {
         // SAFETY: what is left is in bounds.
-        unsafe { load_word(dst, src, at, bytes - at) };
+        unsafe { copy_word_from_shared(dst, src, at, bytes - at) };
     }
 }
 
-/// Copies `length` bytes at the offset `at` from shared to private memory. `at` is a multiple of 8.
+/// Copies `bytes` bytes at the offset `offset` from shared to private memory. `offset` is a
+/// multiple of 8.
 ///
 /// # Safety
 ///
-/// As [`load`] of `at + length` bytes; `length` is 1 to 8.
+/// As [`copy_from_shared`] of `offset + bytes` bytes; `bytes` is 1 to 8.
 #[inline(always)]
-unsafe fn load_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
+unsafe fn copy_word_from_shared(dst: *mut u8, src: *const u8, offset: usize, bytes: usize) {
     // SAFETY: in bounds of the source.
-    let from = unsafe { src.add(at) };
+    let from = unsafe { src.add(offset) };
     // SAFETY: this word of the source is aligned and in bounds; shared words are only ever touched
     // atomically.
     let shared = unsafe { AtomicU64::from_ptr(from.cast_mut().cast()) };
     // Relaxed: the stamp is checked again behind an acquire fence.
     let word = shared.load(Ordering::Relaxed).to_ne_bytes();
     // SAFETY: in bounds of the destination.
-    let to = unsafe { dst.add(at) };
+    let to = unsafe { dst.add(offset) };
     // SAFETY: in bounds of the destination by the contract.
-    unsafe { core::ptr::copy_nonoverlapping(word.as_ptr(), to, length) };
+    unsafe { core::ptr::copy_nonoverlapping(word.as_ptr(), to, bytes) };
 }
 
 #[cfg(any(not(target_arch = "x86_64"), miri, horus_word_copies))]
 mod long_copy {
-    use super::{SharedSide, load_words, store_words};
+    use super::{SharedSide, copy_words_from_shared, copy_words_to_shared};
 
     /// Copies more than 64 bytes, in 64-bit words.
     ///
     /// # Safety
     ///
-    /// As [`super::store`] or [`super::load`], depending on the side that is shared.
+    /// As [`super::copy_to_shared`] or [`super::copy_from_shared`], depending on the side that is
+    /// shared.
     #[inline]
     pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: SharedSide) {
         if shared == SharedSide::Source {
-            // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract of `load`.
-            unsafe { load_words(dst, src, bytes) }
+            // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract of
+            // `copy_from_shared`.
+            unsafe { copy_words_from_shared(dst, src, bytes) }
         } else {
-            // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract of `store`.
-            unsafe { store_words(dst, src, bytes) }
+            // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract of
+            // `copy_to_shared`.
+            unsafe { copy_words_to_shared(dst, src, bytes) }
         }
     }
 }
@@ -275,13 +280,14 @@ mod long_copy {
     ///
     /// # Safety
     ///
-    /// As [`super::store`] or [`super::load`], depending on the side that is shared; `bytes > 64`.
+    /// As [`super::copy_to_shared`] or [`super::copy_from_shared`], depending on the side that is
+    /// shared; `bytes > 64`.
     #[inline(always)]
     pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: SharedSide) {
         let tuning = Tuning::current();
         if shared == SharedSide::Destination && bytes >= tuning.string_copy_bytes_min as usize {
             // SAFETY: `dst` and `src` are valid for `bytes` by the contract.
-            return unsafe { copy_string(dst, src, bytes) };
+            return unsafe { copy_by_rep_movsb(dst, src, bytes) };
         }
         match tuning.vectors {
             // SAFETY: `dst` and `src` are valid for `bytes` > 64 by the contract; every x86-64 has
@@ -307,7 +313,7 @@ mod long_copy {
     ///
     /// As [`copy`].
     #[inline(always)]
-    unsafe fn copy_string(dst: *mut u8, src: *const u8, bytes: usize) {
+    unsafe fn copy_by_rep_movsb(dst: *mut u8, src: *const u8, bytes: usize) {
         // SAFETY: writes `bytes` bytes from `src` to `dst`, valid by the contract; the direction
         // flag is clear at the beginning of every assembly.
         unsafe {
@@ -483,7 +489,7 @@ mod long_copy {
         /// Returns the names and the functions of the copy routines that this CPU can run.
         fn routines() -> Vec<(&'static str, Routine)> {
             let mut routines: Vec<(_, Routine)> =
-                vec![("sse2", copy_sse2), ("string", copy_string)];
+                vec![("sse2", copy_sse2), ("string", copy_by_rep_movsb)];
             if std::arch::is_x86_feature_detected!("avx") {
                 routines.push(("avx", copy_avx));
             }
@@ -524,9 +530,9 @@ mod tests {
             let mut slot = vec![0_u64; bytes.div_ceil(8)];
             let mut back = vec![0_u8; bytes];
             // SAFETY: the source holds `bytes` bytes, the slot `bytes` rounded up to words.
-            unsafe { store(slot.as_mut_ptr().cast(), source.as_ptr(), bytes) };
+            unsafe { copy_to_shared(slot.as_mut_ptr().cast(), source.as_ptr(), bytes) };
             // SAFETY: as above, and `back` holds `bytes` bytes.
-            unsafe { load(back.as_mut_ptr(), slot.as_ptr().cast(), bytes) };
+            unsafe { copy_from_shared(back.as_mut_ptr(), slot.as_ptr().cast(), bytes) };
             assert_eq!(back, source[..bytes], "{bytes} bytes");
         }
     }

@@ -42,8 +42,9 @@ impl<W: Word> EndpointCounts<W> {
     /// Subtracts one from the number of senders. Called by a sender that leaves, which must not
     /// send after this call.
     pub fn remove_sender(&self) {
-        // ORDERING(ends): pairs with the load in `recheck_before_disconnect`.
-        self.senders.fetch_sub_one_ordered(edge::ENDS_LEAVE);
+        // ORDERING(sender_count): pairs with the load in `recheck_before_disconnect`.
+        self.senders
+            .fetch_sub_one_ordered(edge::SENDER_COUNT_DECREMENT);
     }
 
     /// Adds one to the number of receivers.
@@ -77,8 +78,8 @@ impl<W: Word> EndpointCounts<W> {
         &self,
         look: impl FnOnce() -> Option<R>,
     ) -> Result<Option<R>, Disconnected> {
-        // ORDERING(ends): pairs with the decrement in `remove_sender`.
-        if self.senders.load(edge::ENDS_SEE) != 0 {
+        // ORDERING(sender_count): pairs with the decrement in `remove_sender`.
+        if self.senders.load(edge::SENDER_COUNT_SEE) != 0 {
             return Ok(None);
         }
         look().map(Some).ok_or(Disconnected)

@@ -15,20 +15,20 @@ pub const JOINING_BIT: u64 = 1 << 63;
 
 /// Marks `reader` as gated. Its cursors must be 0. From now on the reader holds back the writer of
 /// each lane that it joins.
-pub fn announce_gated_reader<W: Word>(gated: &W, reader: u32) {
+pub fn announce_gated_reader<W: Word>(gated_reader_mask: &W, reader: u32) {
     // Relaxed: the fence in `join_lane` orders it before the load of the head. That it is a
     // read-modify-write keeps the release of a reader that withdrew before.
-    gated.set_bits_relaxed(1 << reader);
+    gated_reader_mask.set_bits_relaxed(1 << reader);
 }
 
 /// Publishes the cursor of the gated reader `reader` in a lane. From then on the writer does not
 /// overwrite messages that this reader has not read. Returns the position at which the reader has
-/// to begin: the head, or `back_to` if that is lower.
+/// to begin: the head, or `wanted_position` if that is lower.
 ///
 /// Until the writer next reads the cursors, it may still overwrite positions before the head. So
-/// `back_to` must not be below the head on an exclusive lane, where a reader does not check whether
-/// its copy is whole.
-pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
+/// `wanted_position` must not be below the head on an exclusive lane, where a reader does not check
+/// whether its copy is whole.
+pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, wanted_position: u64) -> u64 {
     let head = &memory.block().head;
     let cursor = memory.cursor(reader);
     // WHY: a first guess that is never too high. Between the two loads of the head the writer may
@@ -37,11 +37,11 @@ pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
     // ORDERING(cursor): as `LaneReader::advance_to`; it also hands on what the previous owner of
     // the slot read, which the claim of the slot ordered before this store.
     cursor.store(guess, edge::CURSOR_ADVANCE);
-    // ORDERING(gate): pairs with the fence in `LaneWriter::find_room`.
+    // ORDERING(gate): pairs with the fence in `LaneWriter::try_find_room`.
     memory.fence(edge::GATE_JOIN);
-    // Relaxed: positions below the start are covered by the head that `takeover::live_session` saw,
-    // those from the start on by their stamps.
-    let start = head.get().min(POSITION_MAX).min(back_to);
+    // Relaxed: positions below the start are covered by the head that
+    // `takeover::head_and_live_session_start` saw, those from the start on by their stamps.
+    let start = head.get().min(POSITION_MAX).min(wanted_position);
     // Relaxed: the fence above releases everything before it.
     cursor.set(start + 1);
     start
@@ -53,7 +53,7 @@ pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
 ///
 /// The caller has claimed the reader slot `reader` from the dead reader, whose bit in the mask of
 /// gated readers is still set.
-pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
+pub fn dead_reader_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
     // Relaxed: the death of the owner ordered the cursor, and the stamps order the payloads.
     let cursor = memory.cursor(reader).get();
     let head = memory.block().head.get().min(POSITION_MAX);
@@ -62,16 +62,16 @@ pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
 
 /// Marks `reader` as not gated, so that it no longer holds any writer back. Must be called before
 /// the reader slot is freed.
-pub fn withdraw_gated_reader<W: Word>(gated: &W, reader: u32) {
-    // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
-    // happen before it is written again.
-    gated.clear_bits_ordered(1 << reader, edge::GATED_WITHDRAW);
+pub fn withdraw_gated_reader<W: Word>(gated_reader_mask: &W, reader: u32) {
+    // ORDERING(gated_reader): pairs with the load in `LaneWriter::try_find_room`: the last reads of
+    // a slot happen before it is written again.
+    gated_reader_mask.clear_bits_ordered(1 << reader, edge::GATED_READER_WITHDRAW);
 }
 
 /// Takes a reader out of a lane: clears `cursor`, the reader's cursor in that lane, which then no
 /// longer holds the writer back.
 pub fn leave_lane<W: Word>(cursor: &W) {
-    // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`, as the store in
+    // ORDERING(cursor): pairs with the load in `LaneWriter::try_find_room`, as the store in
     // `LaneReader::advance_to`.
     cursor.store(0, edge::CURSOR_ADVANCE);
 }

@@ -13,22 +13,22 @@ use crate::protocol::sync::{Word, edge};
 
 /// Bit that is set while the *last-address block* is in the mailbox: the block that wakes the actor
 /// after its last address was dropped (see `life.rs`).
-const LAST_BLOCK_SENT: u64 = 1 << 31;
+const LAST_ADDRESS_BLOCK_SENT: u64 = 1 << 31;
 const ACTOR_ENDED: u64 = 1 << 63;
-const ADDRESS_MASK: u64 = LAST_BLOCK_SENT - 1;
+const ADDRESS_MASK: u64 = LAST_ADDRESS_BLOCK_SENT - 1;
 const ONE_HOLD: u64 = 1 << 32;
-const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_BLOCK_SENT | ADDRESS_MASK);
+const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_ADDRESS_BLOCK_SENT | ADDRESS_MASK);
 
 /// Maximum number of addresses of an actor, and of holds on the memory of the actor. If there are
 /// more, the process aborts. A program reaches this number only if it leaks addresses.
-const COUNT_MAX: u64 = 1 << 30;
+const REFERENCE_COUNT_MAX: u64 = 1 << 30;
 
 /// The reference counts of an actor's cell (memory). *Addresses* are strong references: the actor
 /// ends when there is none. *Holds* keep only the cell, which is freed when there is none.
 #[derive(Debug)]
-pub struct Holders<W>(W);
+pub struct CellReferences<W>(W);
 
-/// The result of [`Holders::remove_address`]: whether the address was the last one.
+/// The result of [`CellReferences::remove_address`]: whether the address was the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovedAddress {
     /// The actor still has other addresses, so there is nothing else to do.
@@ -42,34 +42,34 @@ pub enum RemovedAddress {
     },
 }
 
-impl Holders<AtomicU64> {
+impl CellReferences<AtomicU64> {
     /// Returns the counts of a new cell: one address, one hold that all addresses share, and one
     /// hold of the live actor.
     #[must_use]
     pub const fn with_one_address() -> Self {
-        Self::new(AtomicU64::new(Self::NEW_CELL))
+        Self::new(AtomicU64::new(Self::NEW_CELL_WORD))
     }
 
     /// Returns the counts of [`Self::with_one_address`] plus one hold, which belongs to a weak
     /// address or control handle.
     #[must_use]
     pub const fn with_one_address_and_hold() -> Self {
-        Self::new(AtomicU64::new(Self::NEW_CELL + ONE_HOLD))
+        Self::new(AtomicU64::new(Self::NEW_CELL_WORD + ONE_HOLD))
     }
 }
 
-impl<W> Holders<W> {
+impl<W> CellReferences<W> {
     /// The word of a new cell: one address, one hold that all addresses share, and one hold of the
     /// live actor.
-    pub const NEW_CELL: u64 = 2 * ONE_HOLD + 1;
+    pub const NEW_CELL_WORD: u64 = 2 * ONE_HOLD + 1;
 
-    /// Creates the counts from `word`, whose value must be [`Self::NEW_CELL`].
+    /// Creates the counts from `word`, whose value must be [`Self::NEW_CELL_WORD`].
     pub const fn new(word: W) -> Self {
         Self(word)
     }
 }
 
-impl<W: Word> Holders<W> {
+impl<W: Word> CellReferences<W> {
     /// Adds one to the number of addresses. The caller must have an address.
     pub fn add_address(&self) {
         // Relaxed: the caller's address keeps the actor alive.
@@ -78,11 +78,13 @@ impl<W: Word> Holders<W> {
         self.abort_if_too_many();
     }
 
-    /// Aborts the process if there are more than [`COUNT_MAX`] addresses or holds.
+    /// Aborts the process if there are more than [`REFERENCE_COUNT_MAX`] addresses or holds.
     #[inline(always)]
     fn abort_if_too_many(&self) {
         let seen = self.0.get();
-        if seen & ADDRESS_MASK > COUNT_MAX || (seen & HOLD_MASK) / ONE_HOLD > COUNT_MAX {
+        if seen & ADDRESS_MASK > REFERENCE_COUNT_MAX
+            || (seen & HOLD_MASK) / ONE_HOLD > REFERENCE_COUNT_MAX
+        {
             abort_on_count_overflow();
         }
     }
@@ -90,29 +92,31 @@ impl<W: Word> Holders<W> {
     /// Subtracts one from the number of addresses (handles by which messages are sent to the
     /// actor). The result says whether the address was the last one.
     pub fn remove_address(&self) -> RemovedAddress {
-        // ORDERING(holder): pairs with the exchange in `try_end_actor`.
-        let before = self.0.fetch_sub_ordered(1, edge::HOLDER_LEAVE);
+        // ORDERING(reference): pairs with the exchange in `try_end_actor`.
+        let before = self.0.fetch_sub_ordered(1, edge::REFERENCE_REMOVE);
         if before & ADDRESS_MASK != 1 {
             return RemovedAddress::Others;
         }
-        let must_send_block = self.mark_last_block_sent();
+        let must_send_block = self.try_mark_last_address_block_sent();
         RemovedAddress::Last { must_send_block }
     }
 
     /// Marks the last-address block as sent, and returns true: the caller then has to send the
     /// block, which tells the actor that it has no address any more. Does nothing and returns false
     /// if there is an address, if the actor has ended, or if the block is marked already.
-    fn mark_last_block_sent(&self) -> bool {
+    fn try_mark_last_address_block_sent(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
             let seen = self.0.get();
-            if seen & (ADDRESS_MASK | LAST_BLOCK_SENT | ACTOR_ENDED) != 0 {
+            if seen & (ADDRESS_MASK | LAST_ADDRESS_BLOCK_SENT | ACTOR_ENDED) != 0 {
                 return false;
             }
-            // ORDERING(pending): pairs with the runners that cleared the bit.
-            let is_set =
-                self.0
-                    .compare_exchange_ordered(seen, seen | LAST_BLOCK_SENT, edge::PENDING_SET);
+            // ORDERING(last_address_block): pairs with the runners that cleared the bit.
+            let is_set = self.0.compare_exchange_ordered(
+                seen,
+                seen | LAST_ADDRESS_BLOCK_SENT,
+                edge::LAST_ADDRESS_BLOCK_SET,
+            );
             if is_set {
                 return true;
             }
@@ -169,10 +173,12 @@ impl<W: Word> Holders<W> {
             if seen & ADDRESS_MASK != 0 {
                 return false;
             }
-            // ORDERING(holder): pairs with the subtraction in `remove_address`.
-            let is_ended =
-                self.0
-                    .compare_exchange_ordered(seen, seen | ACTOR_ENDED, edge::HOLDER_END);
+            // ORDERING(reference): pairs with the subtraction in `remove_address`.
+            let is_ended = self.0.compare_exchange_ordered(
+                seen,
+                seen | ACTOR_ENDED,
+                edge::REFERENCE_END_ACTOR,
+            );
             if is_ended {
                 return true;
             }
@@ -189,27 +195,30 @@ impl<W: Word> Holders<W> {
     /// Marks the last-address block as not sent, once the mailbox's word does not point to it any
     /// more. Does not check whether the last address was dropped: the runner has to call
     /// [`Self::has_address`] before it puts the actor to sleep.
-    pub fn mark_last_block_free(&self) {
-        // ORDERING(pending): pairs with the exchange in `mark_last_block_sent`.
+    pub fn clear_last_block_sent(&self) {
+        // ORDERING(last_address_block): pairs with the exchange in
+        // `try_mark_last_address_block_sent`.
         self.0
-            .clear_bits_ordered(LAST_BLOCK_SENT, edge::PENDING_CLEAR);
+            .clear_bits_ordered(LAST_ADDRESS_BLOCK_SENT, edge::LAST_ADDRESS_BLOCK_CLEAR);
     }
 
     /// Marks the last-address block as not sent, and returns false. But if there is no address any
     /// more, leaves the mark as it is and returns true: the caller then has to send the block
     /// again, to wake the actor.
     #[must_use]
-    pub fn free_last_block(&self) -> bool {
+    pub fn clear_last_block_sent_or_must_resend(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
             let seen = self.0.get();
             if seen & (ADDRESS_MASK | ACTOR_ENDED) == 0 {
                 return true;
             }
-            // ORDERING(pending): as in `mark_last_block_free`.
-            let is_cleared =
-                self.0
-                    .compare_exchange_ordered(seen, seen & !LAST_BLOCK_SENT, edge::PENDING_CLEAR);
+            // ORDERING(last_address_block): as in `clear_last_block_sent`.
+            let is_cleared = self.0.compare_exchange_ordered(
+                seen,
+                seen & !LAST_ADDRESS_BLOCK_SENT,
+                edge::LAST_ADDRESS_BLOCK_CLEAR,
+            );
             if is_cleared {
                 return false;
             }
@@ -231,24 +240,24 @@ impl<W: Word> Holders<W> {
     /// caller has to free the cell.
     #[must_use]
     pub fn remove_hold(&self) -> bool {
-        // ORDERING(holder): pairs with the load below, of the last holder.
-        let before = self.0.fetch_sub_ordered(ONE_HOLD, edge::HOLDER_LEAVE);
+        // ORDERING(reference): pairs with the load below, of the last holder.
+        let before = self.0.fetch_sub_ordered(ONE_HOLD, edge::REFERENCE_REMOVE);
         if before & HOLD_MASK != ONE_HOLD {
             return false;
         }
-        // ORDERING(holder): pairs with the subtractions of all other holders.
-        self.0.load(edge::HOLDER_FREE);
+        // ORDERING(reference): pairs with the subtractions of all other holders.
+        self.0.load(edge::REFERENCE_FREE_CELL);
         true
     }
 }
 
-/// Returns the word `seen` with one more address. If that is the only address, adds the hold that
+/// Returns the word `word` with one more address. If that is the only address, adds the hold that
 /// all addresses share, too.
-fn with_added_address(seen: u64) -> u64 {
-    if seen & ADDRESS_MASK == 0 {
-        seen + 1 + ONE_HOLD
+fn with_added_address(word: u64) -> u64 {
+    if word & ADDRESS_MASK == 0 {
+        word + 1 + ONE_HOLD
     } else {
-        seen + 1
+        word + 1
     }
 }
 

@@ -1,7 +1,7 @@
 //! Identities of message types: a few words by which any process can decide whether a reader can
 //! read a publisher's messages.
 
-use super::layout::{PREFIXES_MAX, ReaderBlock};
+use super::layout::{ReaderBlock, TYPE_PREFIXES_MAX};
 use super::sync::Word;
 
 /// The identity of a message type: words that differ between types, and hashes of the shorter types
@@ -15,7 +15,7 @@ pub struct TypeIdentity {
     pub fields: u64,
     /// Hashes of the shorter types that this type extends by more fields, the longest type first.
     /// Each is the hash of the list of the shorter type's fields. Unused elements at the end are 0.
-    pub prefixes: [u64; PREFIXES_MAX],
+    pub prefixes: [u64; TYPE_PREFIXES_MAX],
 }
 
 impl TypeIdentity {
@@ -23,7 +23,7 @@ impl TypeIdentity {
     pub const NONE: Self = Self {
         exact: [0; 2],
         fields: 0,
-        prefixes: [0; PREFIXES_MAX],
+        prefixes: [0; TYPE_PREFIXES_MAX],
     };
 
     /// Returns true if messages of one of the two types can be read as messages of the other. This

@@ -21,21 +21,22 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
 pub use in_place::{
-    CopyOptions, PinnableLane, PinnedMessage, ReaderPin, SlotBlocked, count_all_messages,
-    count_messages, message_number_at, published_end,
+    CopyOptions, PinnableLane, PinnedMessage, ReaderPin, SlotBlocked,
+    end_position_and_message_number, message_count_and_end, message_count_and_end_after_death,
+    message_number_at,
 };
 pub use reader::LaneReader;
-use unread::Jump;
-pub use unread::{UnreadCounts, resync_distance};
+use unread::JumpToNewest;
+pub use unread::{UnreadCounts, lapped_reader_distance};
 pub use writer::LaneWriter;
 
 /// Maximum number of times that a reader starts again within one call because the writer has
 /// overwritten the messages that the reader was about to read. After that, the call returns without
 /// a message.
-pub const RESYNCS_MAX: u32 = 3;
+pub const OVERWRITE_RETRIES_MAX: u32 = 3;
 
 /// Number of cache lines that a writer prefetches ahead of its next slot.
-const PREFETCH_LINES: u64 = 32;
+const WRITER_PREFETCH_LINES: u64 = 32;
 
 /// Returns how many slots ahead of the next slot a writer prefetches, so that several transfers
 /// from the reader's cache are in flight at once.
@@ -45,7 +46,7 @@ const PREFETCH_LINES: u64 = 32;
 /// B 62 → 87, 1480 B 19 → 23; on cores that share no cache (with a latency floor of 245 ns instead
 /// of 55): 16 B 24 → 33.
 const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
-    let slots = PREFETCH_LINES / slot_lines;
+    let slots = WRITER_PREFETCH_LINES / slot_lines;
     let slots = if slots < 2 { 2 } else { slots };
     let slots = if slots > 16 { 16 } else { slots };
     let quarter = capacity / 4;
@@ -83,7 +84,7 @@ struct LaneSlot<M> {
 impl<M: LaneMemory> LaneSlot<M> {
     /// Returns the slot that belongs to position `pos`.
     #[inline(always)]
-    fn at(&self, pos: u64) -> Self
+    fn slot_at(&self, pos: u64) -> Self
     where
         M: Clone,
     {
@@ -96,10 +97,10 @@ impl<M: LaneMemory> LaneSlot<M> {
         }
     }
 
-    /// Returns the slot that comes `slots` slots after this one in memory. The caller makes sure
-    /// that this is not past the end of the ring.
+    /// Returns the slot that comes `slots_ahead` slots after this one in memory. The caller makes
+    /// sure that this is not past the end of the ring.
     #[inline(always)]
-    fn slot_after(&self, slots: u64) -> Self
+    fn slot_after(&self, slots_ahead: u64) -> Self
     where
         M: Clone,
     {
@@ -108,8 +109,8 @@ impl<M: LaneMemory> LaneSlot<M> {
         } = *self;
         Self {
             memory: self.memory.clone(),
-            pos: pos + slots,
-            index: index + slots,
+            pos: pos + slots_ahead,
+            index: index + slots_ahead,
             mask,
         }
     }

@@ -12,8 +12,8 @@
 //!    64 KiB  slots          capacity × stride bytes                        (its owner writes)
 //! ```
 //!
-//! Each part starts on a multiple of [`PART_ALIGN`], so that it can be mapped separately with every
-//! page size. The files are sparse: memory is reserved only for the bytes that are used.
+//! Each part starts on a multiple of [`FILE_PART_ALIGN_BYTES`], so that it can be mapped separately
+//! with every page size. The files are sparse: memory is reserved only for the bytes that are used.
 //! `docs/shared-memory.md` has drawings of the layout. Every change of the layout needs a new
 //! [`LAYOUT_VERSION`].
 
@@ -25,21 +25,21 @@ use bytemuck::{Pod, Zeroable};
 use crate::protocol::deaths::DeathLog;
 
 /// The first bytes of every topic file, by which it is recognised.
-pub const MAGIC: [u8; 8] = *b"HORUStpc";
+pub const TOPIC_FILE_MAGIC: [u8; 8] = *b"HORUStpc";
 /// The first bytes of every lane file, by which it is recognised.
-pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
+pub const LANE_FILE_MAGIC: [u8; 8] = *b"HORUSlan";
 /// The version of the file layout. A process refuses files of a different version. It is
 /// independent of the crate's version.
 pub const LAYOUT_VERSION: u32 = 9;
 /// Byte order mark, as a little-endian machine stores it. A file with a different value was written
 /// in a different byte order.
-pub const ENDIANNESS: u32 = 0x0102_0304;
+pub const BYTE_ORDER_MARK: u32 = 0x0102_0304;
 /// Distance in bytes that keeps data of two writers on different cache lines, even if the CPU
 /// prefetches lines in pairs.
-pub const SEPARATION_BYTES: usize = 128;
+pub const WRITER_SEPARATION_BYTES: usize = 128;
 /// Alignment in bytes of every part of a file that is mapped separately. No page size in use is
 /// larger.
-pub const PART_ALIGN: u64 = 64 * 1024;
+pub const FILE_PART_ALIGN_BYTES: u64 = 64 * 1024;
 /// Size in bytes of the area at the beginning of a file that holds the header and the schema text.
 pub const HEADER_BYTES: usize = 16 * 1024;
 /// Offset in bytes of the schema text in a topic file or lane file.
@@ -48,7 +48,7 @@ pub const SCHEMA_OFFSET: usize = 1024;
 pub const SCHEMA_BYTES_MAX: usize = HEADER_BYTES - SCHEMA_OFFSET;
 /// Offset in bytes of the word that says that the file is retired (about to be removed). The
 /// header's checksum does not cover this word.
-pub const RETIRED_OFFSET: u64 = 1016;
+pub const RETIRED_WORD_OFFSET: u64 = 1016;
 /// Maximum length of the name of a message type, in bytes.
 pub const TYPE_NAME_BYTES_MAX: usize = 128;
 /// Maximum length of a topic's name, in bytes.
@@ -56,12 +56,12 @@ pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 
 /// Maximum number of shorter versions of a message type whose messages can be exchanged with it.
 /// Each version has one top-level field less than the version before.
-pub const PREFIXES_MAX: usize = 16;
+pub const TYPE_PREFIXES_MAX: usize = 16;
 
 /// Maximum number of slots of a lane. A larger number is refused.
-pub const CAPACITY_MAX: u64 = 1 << 20;
+pub const LANE_CAPACITY_MAX: u64 = 1 << 20;
 /// Minimum number of slots of a lane. A smaller number is refused.
-pub const CAPACITY_MIN: u64 = 2;
+pub const LANE_CAPACITY_MIN: u64 = 2;
 /// Maximum distance in bytes between the beginnings of two slots, and so the maximum size of a
 /// slot.
 pub const STRIDE_MAX: u64 = 64 << 20;
@@ -105,11 +105,12 @@ pub const fn published_stamp(pos: u64) -> u64 {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub struct Header {
-    /// The magic number: [`MAGIC`] in a topic file, [`LANE_MAGIC`] in a lane file.
+    /// The magic number: [`TOPIC_FILE_MAGIC`] in a topic file, [`LANE_FILE_MAGIC`] in a lane file.
     pub magic: [u8; 8],
     /// The version of the file layout; always [`LAYOUT_VERSION`].
     pub layout_version: u32,
-    /// A number by which a reader recognises the byte order of the file; always [`ENDIANNESS`].
+    /// A number by which a reader recognises the byte order of the file; always
+    /// [`BYTE_ORDER_MARK`].
     pub endianness: u32,
     /// The id of the system boot during which the file was created.
     pub boot_id: [u8; 16],
@@ -173,7 +174,7 @@ pub struct Header {
     /// One entry for the type's list of fields, then one for each of its proper prefixes, longest
     /// first. An entry consists of the hash of the fields, and the offset in bytes at which they
     /// end. Zeros follow the last entry.
-    pub growth: [[u64; 2]; PREFIXES_MAX + 1],
+    pub growth: [[u64; 2]; TYPE_PREFIXES_MAX + 1],
     /// In a lane file: the random number that identifies the publisher that created the file. Else
     /// 0.
     pub session_id: u64,
@@ -285,14 +286,14 @@ pub struct LatchedHistory {
 }
 
 impl LatchedHistory {
-    const CLAIM_MAX: u16 = u16::MAX >> 1;
+    const CLAIM_NUMBER_MAX: u16 = u16::MAX >> 1;
 
     /// Returns the number of the next claim; `newest` is the greatest number so far. WHY it does
     /// not wrap around: the newest histories would then be taken for the oldest, and end first.
     #[must_use]
-    pub const fn next_claim(newest: Option<u16>) -> u16 {
+    pub const fn next_claim_number(newest: Option<u16>) -> u16 {
         match newest {
-            Some(newest) if newest >= Self::CLAIM_MAX => Self::CLAIM_MAX,
+            Some(newest) if newest >= Self::CLAIM_NUMBER_MAX => Self::CLAIM_NUMBER_MAX,
             Some(newest) => newest + 1,
             None => 1,
         }
@@ -308,7 +309,7 @@ impl LatchedHistory {
         }
         Some(Self {
             key_hash: (word >> 32) as u32,
-            claim: (word >> 16) as u16 & Self::CLAIM_MAX,
+            claim: (word >> 16) as u16 & Self::CLAIM_NUMBER_MAX,
             continues: word >> 31 & 1 == 1,
             messages,
         })
@@ -317,7 +318,7 @@ impl LatchedHistory {
     /// Encodes this value for the word [`LaneBlock::latched`].
     #[must_use]
     pub const fn to_word(self) -> u64 {
-        let claim = (self.claim & Self::CLAIM_MAX) as u64 | (self.continues as u64) << 15;
+        let claim = (self.claim & Self::CLAIM_NUMBER_MAX) as u64 | (self.continues as u64) << 15;
         (self.key_hash as u64) << 32 | claim << 16 | self.messages as u64
     }
 }
@@ -369,47 +370,48 @@ impl SkipCounter {
 
     /// Returns true if `pos` is the position that was skipped last.
     #[must_use]
-    pub const fn includes(self, pos: u64) -> bool {
+    pub const fn is_last_skip(self, pos: u64) -> bool {
         self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0
     }
 
     /// Returns true if all skipped positions are before `position`. `head` is the lane's head,
     /// loaded after this word.
     #[must_use]
-    pub const fn all_skips_before(self, position: u64, head: u64) -> bool {
+    pub const fn are_all_skips_before(self, position: u64, head: u64) -> bool {
         let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
         // WHY: a skip is counted before the head passes it, so the last skip can be at the head.
         let at_head = self.behind == (head + 1) & Self::POSITION_MASK;
         self.count == 0 || (!at_head && position <= head && head - position <= since)
     }
 
-    /// Returns the position up to which [`Self::count`] counts skips: `before`, or the position
-    /// after the last skip if that is later. `before` is the lane's head as it was loaded before
-    /// this word, and `after` is the head as it was loaded after this word. Returns `None` if the
-    /// heads are so far apart that the low bits fit several positions between them.
+    /// Returns the position up to which [`Self::count`] counts skips: `head_before`, or the
+    /// position after the last skip if that is later. `head_before` is the lane's head as it was
+    /// loaded before this word, and `head_after` is the head as it was loaded after this word.
+    /// Returns `None` if the heads are so far apart that the low bits fit several positions between
+    /// them.
     ///
     /// If the last skip was long ago, its low bits may make it seem more recent than it was. The
     /// returned position is then between the two heads, and [`Self::count`] is valid for it, too.
     #[must_use]
-    pub const fn position(self, before: u64, after: u64) -> Option<u64> {
-        let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;
+    pub const fn counted_up_to(self, head_before: u64, head_after: u64) -> Option<u64> {
+        let ahead = self.behind.wrapping_sub(head_before) & Self::POSITION_MASK;
         // WHY one more: a skip is counted before the head passes it.
-        let reached = after.saturating_sub(before) + 1;
+        let reached = head_after.saturating_sub(head_before) + 1;
         if self.count == 0 {
-            return Some(before);
+            return Some(head_before);
         }
         if reached > Self::POSITION_MASK {
             return None;
         }
         Some(if ahead <= reached {
-            before + ahead
+            head_before + ahead
         } else {
-            before
+            head_before
         })
     }
 }
 
-const _: () = assert!(CAPACITY_MAX <= SkipCounter::POSITION_MASK);
+const _: () = assert!(LANE_CAPACITY_MAX <= SkipCounter::POSITION_MASK);
 
 /// The part of a topic file that all readers of the topic share with the senders that wake them.
 #[repr(C, align(128))]
@@ -447,7 +449,7 @@ pub struct WaitBlock<W> {
 pub struct ReaderBlock<W> {
     /// The process of the reader, encoded as in [`LaneBlock::owner`]; 0 if the reader slot is free.
     /// While a process clears the slot or claims it, this is that process, with
-    /// [`HELD_BIT`](crate::protocol::owner::HELD_BIT).
+    /// [`OWNER_HELD_BIT`](crate::protocol::owner::OWNER_HELD_BIT).
     pub owner: W,
     /// Number of messages that the reader may borrow at the same time (lower 32 bits), and number
     /// that it may borrow in any case (upper 32 bits): see `pins.rs`.
@@ -492,7 +494,7 @@ pub struct ReaderBlock<W> {
     pub latency: [W; 8],
     /// Hashes of the lists of the first fields of the message type that the reader expects, longest
     /// first.
-    pub type_prefixes: [W; PREFIXES_MAX],
+    pub type_prefixes: [W; TYPE_PREFIXES_MAX],
 }
 
 const _: () = {
@@ -504,7 +506,7 @@ const _: () = {
     assert!(offset_of!(Header, generation) == 504);
     assert!(offset_of!(Header, growth) == 536);
     assert!(offset_of!(Header, crc) == 820);
-    assert!(size_of::<Header>() <= RETIRED_OFFSET as usize);
+    assert!(size_of::<Header>() <= RETIRED_WORD_OFFSET as usize);
     assert!(size_of::<ControlBlock<AtomicU64>>() == 128);
     assert!(size_of::<LaneBlock<AtomicU64>>() == 128);
     assert!(offset_of!(LaneBlock<AtomicU64>, head) == 64);

@@ -3,18 +3,18 @@
 //!
 //! The address that is dropped last sends the *last-address block* to the mailbox. That block is a
 //! part of the cell, so sending it needs no memory. It only wakes the actor: before each sleep, the
-//! runner checks if there is an address, and ends the actor if there is none. A bit in [`Holders`]
-//! is set when the block is sent. It is cleared when the word of the mailbox does not point to the
-//! block any more.
+//! runner checks if there is an address, and ends the actor if there is none. A bit in
+//! [`CellReferences`] is set when the block is sent. It is cleared when the word of the mailbox
+//! does not point to the block any more.
 
-use crate::protocol::holders::{Holders, RemovedAddress};
+use crate::protocol::holders::{CellReferences, RemovedAddress};
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, MailboxReader, PushOutcome, Tag};
 
 /// The memory of an actor's cell: its mailbox, the counts of its addresses and holds, and the
 /// *last-address block*, which is sent to the actor after its last address was dropped.
 pub trait CellMemory: MailboxMemory {
     /// Returns the counts of the addresses and holds of the cell.
-    fn holders(&self) -> &Holders<Self::Word>;
+    fn holders(&self) -> &CellReferences<Self::Word>;
 
     /// Returns the address of the last-address block. It is sent to the actor, and wakes it, after
     /// the last address of the actor was dropped.
@@ -66,8 +66,9 @@ pub enum SleepOutcome {
     },
     /// Messages may have arrived in the meantime, so the caller has to look into the mailbox again.
     LookAgain {
-        /// The value of `is_ending` for the next call of [`sleep_or_end`], if the caller finds the
-        /// mailbox empty.
+        /// True if the actor has no address left, and ends if it has no mail. If the caller finds
+        /// the mailbox empty, it passes this value to its next call of [`sleep_or_end`]; otherwise
+        /// it passes false.
         is_ending: bool,
     },
     /// No address is left, and the mailbox is empty. The caller has to end the actor.
@@ -106,7 +107,7 @@ pub unsafe fn sleep_or_end<M: CellMemory>(
     // SAFETY: the contract.
     let asleep = unsafe { MailboxReader::sleep(reader, memory, handled) };
     // SAFETY: the hold from above; after a sleep the word does not name the block.
-    let is_free = is_last && unsafe { free_pending_block(memory, asleep.is_some(), wake) };
+    let is_free = is_last && unsafe { free_last_address_block(memory, asleep.is_some(), wake) };
     match asleep {
         None => SleepOutcome::LookAgain { is_ending: false },
         Some(asleep) => SleepOutcome::Asleep {
@@ -121,14 +122,14 @@ pub unsafe fn sleep_or_end<M: CellMemory>(
 /// the caller's hold on the cell. If the block has to be sent again and wakes the actor, calls
 /// `wake`. Returns true if the caller has to free the cell.
 #[cold]
-unsafe fn free_pending_block<M: CellMemory>(
+unsafe fn free_last_address_block<M: CellMemory>(
     memory: M,
     is_asleep: bool,
     wake: impl FnOnce(),
 ) -> bool {
+    let must_resend = is_asleep && memory.holders().clear_last_block_sent_or_must_resend();
     // SAFETY: the block is free, and the pending bit is still set.
-    if is_asleep && memory.holders().free_last_block() && unsafe { send_last_address_block(memory) }
-    {
+    if must_resend && unsafe { send_last_address_block(memory) } {
         wake();
     }
     memory.holders().remove_hold()

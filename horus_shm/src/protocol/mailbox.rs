@@ -23,13 +23,13 @@
 use crate::protocol::sync::{Edge, Word, edge};
 
 /// The largest capacity that a bounded mailbox can have, in messages.
-pub const CAPACITY_MAX: u16 = 0x7fff;
+pub const MAILBOX_CAPACITY_MAX: u16 = 0x7fff;
 
 /// The largest address that a mailbox block can have, because the mailbox's word has only so many
 /// bits for it.
-pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
+pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_ADDRESS_MASK;
 
-/// Maximum number of links of the list that [`MailboxReader::take`] reverses in one call.
+/// Maximum number of links that one call of [`MailboxReader::take_next_block`] reverses.
 ///
 /// WHY a limit: to reverse the whole list of an unbounded mailbox could take arbitrarily long,
 /// while other actors wait for the thread.
@@ -47,12 +47,12 @@ const BACKOFF_LOG2_MAX: u32 = 6;
 
 const ROOM_WANTED_BIT: u64 = 1 << 63;
 const DEPTH_SHIFT: u32 = 48;
-const BLOCK_MASK: u64 = (1 << DEPTH_SHIFT) - 1;
+const BLOCK_ADDRESS_MASK: u64 = (1 << DEPTH_SHIFT) - 1;
 const ACTOR_ASLEEP: u64 = 0;
 const ACTOR_ENDED: u64 = 2;
 
 /// The word of a new mailbox, which is empty and whose actor sleeps.
-pub const NEW_MAILBOX: u64 = ACTOR_ASLEEP;
+pub const NEW_MAILBOX_WORD: u64 = ACTOR_ASLEEP;
 
 /// A tag in the upper bits of a link, which says what kind of content a block has. Only the bit
 /// [`Tag::COUNTED`] has a meaning in this module.
@@ -87,15 +87,15 @@ impl Tag {
 
     /// Returns the tag that is stored in `link`: that of the block that contains this link.
     #[must_use]
-    pub const fn in_link(link: u64) -> Self {
+    pub const fn from_link(link: u64) -> Self {
         Self((link >> DEPTH_SHIFT) as u16)
     }
 }
 
 /// Returns the address of the block that `link` points to; 0 if there is none.
 #[must_use]
-pub const fn block_in(link: u64) -> u64 {
-    link & BLOCK_MASK
+pub const fn block_address_in_link(link: u64) -> u64 {
+    link & BLOCK_ADDRESS_MASK
 }
 
 /// The memory of a mailbox. A copy of the value refers to the same memory.
@@ -206,11 +206,11 @@ pub enum PushOutcome {
 ///
 /// # Safety
 ///
-/// * `memory` began with the word [`NEW_MAILBOX`]; since then only the functions of this module
-///   have stored to it.
+/// * `memory` began with the word [`NEW_MAILBOX_WORD`]; since then only the functions of this
+///   module have stored to it.
 /// * The blocks of `chain` belong to the caller, who gives them up if they are accepted. Each of
 ///   them except the oldest was added by [`Chain::with_newest`], and has its link.
-/// * `capacity` is at most [`CAPACITY_MAX`], and the same in each call.
+/// * `capacity` is at most [`MAILBOX_CAPACITY_MAX`], and the same in each call.
 #[inline]
 pub unsafe fn push_chain<M: MailboxMemory>(
     memory: M,
@@ -221,7 +221,7 @@ pub unsafe fn push_chain<M: MailboxMemory>(
     loop {
         // Relaxed: only a guess; the exchange decides.
         let seen = memory.word().get();
-        let newest = seen & BLOCK_MASK;
+        let newest = seen & BLOCK_ADDRESS_MASK;
         if newest == ACTOR_ENDED {
             return Err(RefusalReason::Gone);
         }
@@ -231,14 +231,14 @@ pub unsafe fn push_chain<M: MailboxMemory>(
         // SAFETY: the block is the caller's by the contract.
         unsafe { memory.set_link(chain.oldest, newest | chain.tag.bits()) };
         let counted = u64::from(chain.counted) << DEPTH_SHIFT;
-        let next = ((seen & !BLOCK_MASK) + counted) | chain.newest;
+        let next = ((seen & !BLOCK_ADDRESS_MASK) + counted) | chain.newest;
         // ORDERING(mail): pairs with the loads of the runner.
         let is_sent = memory
             .word()
             .compare_exchange_ordered(seen, next, edge::MAIL_PUSH);
         if is_sent && newest == ACTOR_ASLEEP {
-            // ORDERING(turn): pairs with the exchange in `MailboxReader::sleep`.
-            memory.fence(edge::TURN_TAKE);
+            // ORDERING(actor): pairs with the exchange in `MailboxReader::sleep`.
+            memory.fence(edge::ACTOR_WAKE_FENCE);
             return Ok(PushOutcome::Woke);
         }
         if is_sent {
@@ -272,10 +272,10 @@ pub fn mailbox_depth<M: MailboxMemory>(memory: M) -> u32 {
 /// Returns the reason why the mailbox would refuse one more message now; `None` if it would accept
 /// the message.
 #[must_use]
-pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<RefusalReason> {
+pub fn refusal_reason<M: MailboxMemory>(memory: M, capacity: u16) -> Option<RefusalReason> {
     // Relaxed: a sender that is not refused here learns the truth from the exchange.
     let seen = memory.word().get();
-    if seen & BLOCK_MASK == ACTOR_ENDED {
+    if seen & BLOCK_ADDRESS_MASK == ACTOR_ENDED {
         Some(RefusalReason::Gone)
     } else {
         (depth(seen) >= u32::from(capacity)).then_some(RefusalReason::Full)
@@ -284,20 +284,20 @@ pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<RefusalReas
 
 /// Returns true if the actor of the mailbox has ended.
 #[must_use]
-pub fn is_actor_gone<M: MailboxMemory>(memory: M) -> bool {
+pub fn has_actor_ended<M: MailboxMemory>(memory: M) -> bool {
     // Relaxed: no memory is read because of it.
-    memory.word().get() & BLOCK_MASK == ACTOR_ENDED
+    memory.word().get() & BLOCK_ADDRESS_MASK == ACTOR_ENDED
 }
 
 /// Marks in the mailbox's word that a sender waits for room. Returns false if there is room, or if
 /// the actor has ended: the caller then has to try again instead of sleeping.
 #[must_use]
-pub fn mark_room_wanted<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
+pub fn try_mark_room_wanted<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
     loop {
         // Relaxed: the exchange decides, and the fences of the eventcount order the bit and the
         // sleep.
         let seen = memory.word().get();
-        if seen & BLOCK_MASK == ACTOR_ENDED || depth(seen) < u32::from(capacity) {
+        if seen & BLOCK_ADDRESS_MASK == ACTOR_ENDED || depth(seen) < u32::from(capacity) {
             return false;
         }
         let is_marked = seen & ROOM_WANTED_BIT != 0;
@@ -337,7 +337,7 @@ pub struct TakenBlock {
 
 /// The result of a look into the mailbox for the next block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MailboxLook<R> {
+pub enum NextBlock<R> {
     /// A block was found. The value is its content, or the block itself if the call only looks.
     Taken(R),
     /// There is no block in the mailbox.
@@ -392,7 +392,7 @@ impl MailboxReader {
     }
 
     /// Returns true if the runner knows blocks that it has not taken. The next call of
-    /// [`Self::look`] or [`Self::take`] then finds one of them.
+    /// [`Self::find_next_block`] or [`Self::take_next_block`] then finds one of them.
     #[must_use]
     #[inline(always)]
     pub const fn has_known_block(&self) -> bool {
@@ -404,35 +404,35 @@ impl MailboxReader {
     ///
     /// # Safety
     ///
-    /// As [`Self::look`], and `read` moves out all that the block owns.
+    /// As [`Self::find_next_block`], and `read` moves out all that the block owns.
     #[inline]
-    pub unsafe fn take<M: MailboxMemory, R>(
+    pub unsafe fn take_next_block<M: MailboxMemory, R>(
         &mut self,
         memory: M,
         read: impl FnOnce(TakenBlock) -> R,
-    ) -> MailboxLook<R> {
+    ) -> NextBlock<R> {
         // SAFETY: the contract.
-        unsafe { self.look(memory) }.map(|taken| {
+        unsafe { self.find_next_block(memory) }.map(|taken| {
             let result = read(taken);
             // SAFETY: the block was just taken, and its content was moved out.
-            unsafe { self.remove_oldest(memory, taken.block) };
+            unsafe { self.remove_oldest_block(memory, taken.block) };
             result
         })
     }
 
-    /// Returns the oldest block, which stays in the list until [`Self::remove_oldest`].
+    /// Returns the oldest block, which stays in the list until [`Self::remove_oldest_block`].
     ///
     /// # Safety
     ///
     /// The caller is the runner, and `self` is the reader of this mailbox. The contract of
     /// [`push_chain`] holds for `memory`, too.
     #[inline(always)]
-    pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> MailboxLook<TakenBlock> {
+    pub unsafe fn find_next_block<M: MailboxMemory>(&mut self, memory: M) -> NextBlock<TakenBlock> {
         // SAFETY: the contract.
         unsafe {
             self.find_oldest(memory, REVERSED_LINKS_MAX, || {
                 // ORDERING(mail): pairs with the exchange in `push_chain`.
-                memory.word().load(edge::MAIL_SEE) & BLOCK_MASK
+                memory.word().load(edge::MAIL_SEE) & BLOCK_ADDRESS_MASK
             })
         }
     }
@@ -445,38 +445,38 @@ impl MailboxReader {
         memory: M,
         links_max: u32,
         newest: impl FnOnce() -> u64,
-    ) -> MailboxLook<TakenBlock> {
+    ) -> NextBlock<TakenBlock> {
         if self.cursor == 0 && self.oldest == 0 {
             let newest = newest();
             if newest == self.anchor {
-                return MailboxLook::Empty;
+                return NextBlock::Empty;
             }
             self.cursor = newest;
         }
         // SAFETY: the contract: the blocks above the anchor are the runner's.
-        if self.cursor != 0 && !unsafe { self.reverse_links(memory, links_max) } {
-            return MailboxLook::Reversing;
+        if self.cursor != 0 && !unsafe { self.try_reverse_all(memory, links_max) } {
+            return NextBlock::Reversing;
         }
         let block = self.oldest;
         // SAFETY: a block of the list, which is the runner's.
         let link = unsafe { memory.link(block) };
-        MailboxLook::Taken(TakenBlock {
+        NextBlock::Taken(TakenBlock {
             block,
-            tag: Tag::in_link(link),
+            tag: Tag::from_link(link),
         })
     }
 
     /// Reverses up to `links_max` links of the list, so that they lead from older blocks to newer
     /// ones. Returns true if all links are reversed.
     #[inline(always)]
-    unsafe fn reverse_links<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
+    unsafe fn try_reverse_all<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
         for _ in 0..links_max {
             // SAFETY: the block is above the anchor, so it is the runner's.
             let link = unsafe { memory.link(self.cursor) };
             // SAFETY: as above.
-            unsafe { memory.set_link(self.cursor, (link & !BLOCK_MASK) | self.oldest) };
+            unsafe { memory.set_link(self.cursor, (link & !BLOCK_ADDRESS_MASK) | self.oldest) };
             self.oldest = self.cursor;
-            self.cursor = link & BLOCK_MASK;
+            self.cursor = link & BLOCK_ADDRESS_MASK;
             if self.cursor == self.anchor {
                 self.cursor = 0;
                 // SAFETY: the word names a newer block, and this one was taken.
@@ -492,11 +492,11 @@ impl MailboxReader {
     ///
     /// # Safety
     ///
-    /// [`Self::look`] has just returned the block, and the caller has moved its content out.
+    /// [`Self::find_next_block`] has just returned the block, and its content was moved out.
     #[inline(always)]
-    pub unsafe fn remove_oldest<M: MailboxMemory>(&mut self, memory: M, block: u64) {
+    pub unsafe fn remove_oldest_block<M: MailboxMemory>(&mut self, memory: M, block: u64) {
         // SAFETY: the block is the runner's.
-        self.oldest = unsafe { memory.link(block) } & BLOCK_MASK;
+        self.oldest = unsafe { memory.link(block) } & BLOCK_ADDRESS_MASK;
         if self.oldest == 0 {
             self.anchor = block;
         } else {
@@ -521,8 +521,8 @@ impl MailboxReader {
     ///
     /// # Safety
     ///
-    /// As [`Self::take`], which has just returned [`MailboxLook::Empty`]. `reader` is valid, and no
-    /// reference to it exists.
+    /// As [`Self::take_next_block`], which has just returned [`NextBlock::Empty`].
+    /// `reader` is valid, and no reference to it exists.
     ///
     /// WHY `reader` is a pointer: the next runner may use the reader before this function returns.
     pub unsafe fn sleep<M: MailboxMemory>(
@@ -537,17 +537,17 @@ impl MailboxReader {
         loop {
             // Relaxed: the exchange decides.
             let seen = memory.word().get();
-            if seen & BLOCK_MASK != anchor {
+            if seen & BLOCK_ADDRESS_MASK != anchor {
                 // SAFETY: there was no exchange, so the caller still is the runner.
                 unsafe { (*reader).anchor = anchor };
                 return None;
             }
             let handled = u64::from(handled) << DEPTH_SHIFT;
-            let next = ((seen & !ROOM_WANTED_BIT & !BLOCK_MASK) - handled) | ACTOR_ASLEEP;
-            // ORDERING(turn): pairs with the fence in `push_chain`.
+            let next = ((seen & !ROOM_WANTED_BIT & !BLOCK_ADDRESS_MASK) - handled) | ACTOR_ASLEEP;
+            // ORDERING(actor): pairs with the fence in `push_chain`.
             let is_asleep = memory
                 .word()
-                .compare_exchange_ordered(seen, next, edge::TURN_GIVE);
+                .compare_exchange_ordered(seen, next, edge::ACTOR_SLEEP);
             if is_asleep {
                 return Some(SleepingActor {
                     anchor,
@@ -563,8 +563,8 @@ impl MailboxReader {
     ///
     /// # Safety
     ///
-    /// As for [`Self::take`]. This function is called at most once for an actor, and `discard` does
-    /// not panic.
+    /// As for [`Self::take_next_block`]. This function is called at most once for an actor, and
+    /// `discard` does not panic.
     pub unsafe fn end<M: MailboxMemory>(
         &mut self,
         memory: M,
@@ -573,13 +573,12 @@ impl MailboxReader {
         // WHY a swap: only the runner stores `ACTOR_ENDED`, and the swap returns every block sent
         // before. ORDERING(mail): pairs with the exchange in `push_chain`.
         let last = memory.word().swap_ordered(ACTOR_ENDED, edge::MAIL_SEE);
-        let newest = || last & BLOCK_MASK;
+        let newest = || last & BLOCK_ADDRESS_MASK;
         // SAFETY: the contract; the newest block is that of the word before it was `ACTOR_ENDED`.
-        while let MailboxLook::Taken(taken) = unsafe { self.find_oldest(memory, u32::MAX, newest) }
-        {
+        while let NextBlock::Taken(taken) = unsafe { self.find_oldest(memory, u32::MAX, newest) } {
             discard(taken);
             // SAFETY: the block was just taken, and its content was moved out.
-            unsafe { self.remove_oldest(memory, taken.block) };
+            unsafe { self.remove_oldest_block(memory, taken.block) };
         }
         // SAFETY: the word is `ACTOR_ENDED`, and the block was taken.
         unsafe { self.free_anchor(memory) };
@@ -587,13 +586,13 @@ impl MailboxReader {
     }
 }
 
-impl<T> MailboxLook<T> {
+impl<T> NextBlock<T> {
     #[inline(always)]
-    fn map<R>(self, change: impl FnOnce(T) -> R) -> MailboxLook<R> {
+    fn map<R>(self, change: impl FnOnce(T) -> R) -> NextBlock<R> {
         match self {
-            Self::Taken(taken) => MailboxLook::Taken(change(taken)),
-            Self::Empty => MailboxLook::Empty,
-            Self::Reversing => MailboxLook::Reversing,
+            Self::Taken(taken) => NextBlock::Taken(change(taken)),
+            Self::Empty => NextBlock::Empty,
+            Self::Reversing => NextBlock::Reversing,
         }
     }
 }

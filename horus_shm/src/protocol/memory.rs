@@ -16,7 +16,7 @@ use crate::protocol::tuning::Tuning;
 
 /// Maximum number of cache lines of a slot that are prefetched. More of them would evict each other
 /// from the cache.
-const PREFETCH_LINES_MAX: usize = 64;
+const SLOT_PREFETCH_LINES_MAX: usize = 64;
 
 /// Lengths, in cache lines, of the messages whose lines the writer *demotes*: it moves the lines to
 /// a cache that the cores share. WHY no shorter ones: a waiting reader has fetched all their lines
@@ -55,7 +55,7 @@ pub trait LaneMemory {
 
     /// Returns the maximum number of positions that a writer may be ahead of a gated reader: the
     /// number of slots, or fewer.
-    fn lead_max(&self) -> u64 {
+    fn writer_lead_max(&self) -> u64 {
         self.capacity()
     }
 
@@ -88,7 +88,7 @@ pub trait LaneMemory {
     fn reader_limit(&self) -> u32;
 
     /// Returns the bit mask of the gated readers: bit i stands for reader i.
-    fn gated_readers(&self) -> &Self::Word;
+    fn gated_reader_mask(&self) -> &Self::Word;
 
     /// Returns the cursor of reader `reader`, which is below the reader limit, in this lane. A
     /// cursor is the next unread position plus one, or 0 while the reader does not read the lane.
@@ -182,7 +182,7 @@ pub struct PassedCounts {
 
 /// Gives access to the bookkeeping blocks and cursors of all readers of a topic.
 #[derive(Debug, Clone, Copy)]
-pub struct Readers {
+pub struct ReaderBlocks {
     wait: *const WaitBlock<AtomicU64>,
     blocks: *const u8,
     /// Distance in bytes between the beginnings of the blocks of two successive readers.
@@ -191,11 +191,11 @@ pub struct Readers {
 }
 
 // SAFETY: all that is behind the addresses is atomic.
-unsafe impl Send for Readers {}
+unsafe impl Send for ReaderBlocks {}
 // SAFETY: as above.
-unsafe impl Sync for Readers {}
+unsafe impl Sync for ReaderBlocks {}
 
-impl Readers {
+impl ReaderBlocks {
     /// Creates a view of the blocks of `limit` readers. The first block is at `blocks`, and
     /// neighbouring blocks are `bytes` bytes apart.
     ///
@@ -266,7 +266,7 @@ pub struct RawLane {
     generation: u64,
     lane: u32,
     type_identity: *const TypeIdentity,
-    readers: Readers,
+    readers: ReaderBlocks,
 }
 
 // SAFETY: every access through the addresses is atomic or guarded by the lane protocol, whose
@@ -296,7 +296,7 @@ pub struct RawLaneParts {
     /// each message that is read.
     pub type_identity: *const TypeIdentity,
     /// Access to the blocks and cursors of the topic's readers.
-    pub readers: Readers,
+    pub readers: ReaderBlocks,
 }
 
 impl RawLane {
@@ -324,7 +324,7 @@ impl RawLane {
             type_identity,
             readers,
         } = parts;
-        let lines_ahead = (stride / CACHE_LINE_BYTES).min(PREFETCH_LINES_MAX);
+        let lines_ahead = (stride / CACHE_LINE_BYTES).min(SLOT_PREFETCH_LINES_MAX);
         Self {
             slots,
             stride,
@@ -339,14 +339,14 @@ impl RawLane {
         }
     }
 
-    /// Returns the word that begins `before` words before the end of slot `index`. The words at the
-    /// end of a slot are its trailer.
+    /// Returns the word that begins `words_before_end` words before the end of slot `index`. The
+    /// words at the end of a slot are its trailer.
     #[inline(always)]
-    fn trailer_word(&self, index: u64, before: usize) -> &AtomicU64 {
+    fn trailer_word(&self, index: u64, words_before_end: usize) -> &AtomicU64 {
         // SAFETY: a stride is at least 64 bytes, and a trailer at most 4 words.
         let word = unsafe {
             self.slot_address(index)
-                .add(self.stride - before * size_of::<u64>())
+                .add(self.stride - words_before_end * size_of::<u64>())
         };
         // SAFETY: aligned, in bounds, and accessed only atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }
@@ -373,10 +373,10 @@ pub struct ReaderId {
 }
 
 impl ReaderId {
-    /// Returns true if `self`, a reader for which a writer has stopped waiting, may still be `now`,
-    /// the reader that has the slot.
-    pub const fn is(self, now: Self) -> bool {
-        self.owner == now.owner && self.detached <= now.detached
+    /// Returns true if `self`, a reader for which a writer has stopped waiting, may still be
+    /// `current`, the reader that has the slot.
+    pub const fn may_still_be(self, current: Self) -> bool {
+        self.owner == current.owner && self.detached <= current.detached
     }
 }
 
@@ -415,7 +415,7 @@ impl LaneMemory for RawLane {
         self.readers.limit
     }
 
-    fn gated_readers(&self) -> &AtomicU64 {
+    fn gated_reader_mask(&self) -> &AtomicU64 {
         &self.readers.wait_block().gated
     }
 
@@ -454,14 +454,14 @@ impl LaneMemory for RawLane {
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
         // SAFETY: `index` and `bytes` fit and `src` is readable by the contract; slots are
         // 64-aligned and hold whole words.
-        unsafe { copy::store(self.slot_address(index), src, bytes) }
+        unsafe { copy::copy_to_shared(self.slot_address(index), src, bytes) }
     }
 
     #[inline(always)]
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
         // SAFETY: `index` and `bytes` fit and `dst` is writable by the contract; slots are
         // 64-aligned and hold whole words.
-        unsafe { copy::load(dst, self.slot_address(index), bytes) }
+        unsafe { copy::copy_from_shared(dst, self.slot_address(index), bytes) }
     }
 
     // WHY: exclusive copies use the racing ones, too: these cost the same, and a hostile peer that
@@ -485,7 +485,7 @@ impl LaneMemory for RawLane {
 
     #[inline(always)]
     fn prefetch(&self, index: u64, intent: PrefetchIntent) {
-        copy::prefetch(self.slot_address(index), self.lines_ahead, intent);
+        copy::prefetch_lines(self.slot_address(index), self.lines_ahead, intent);
     }
 
     #[inline(always)]
@@ -500,9 +500,9 @@ impl LaneMemory for RawLane {
 
     #[inline(always)]
     fn demote_cache_lines(&self, index: u64, lines: usize) {
-        copy::prefetch(self.slot_address(index), lines, PrefetchIntent::Demote);
+        copy::prefetch_lines(self.slot_address(index), lines, PrefetchIntent::Demote);
         if lines * CACHE_LINE_BYTES < self.stride {
-            copy::prefetch(
+            copy::prefetch_lines(
                 self.trailer_word(index, 1).as_ptr().cast(),
                 1,
                 PrefetchIntent::Demote,
@@ -529,9 +529,9 @@ impl PinnableLane for RawLane {
         let lines = (bytes as usize)
             .div_ceil(CACHE_LINE_BYTES)
             .clamp(1, self.lines_ahead);
-        copy::prefetch(self.slot_address(index), lines, PrefetchIntent::Write);
+        copy::prefetch_lines(self.slot_address(index), lines, PrefetchIntent::Write);
         if lines * CACHE_LINE_BYTES < self.stride {
-            copy::prefetch(
+            copy::prefetch_lines(
                 self.trailer_word(index, 1).as_ptr().cast(),
                 1,
                 PrefetchIntent::Write,
@@ -539,7 +539,7 @@ impl PinnableLane for RawLane {
         }
     }
 
-    fn pinning_readers(&self) -> &AtomicU64 {
+    fn pinning_reader_mask(&self) -> &AtomicU64 {
         &self.readers.wait_block().pinners
     }
 
@@ -553,7 +553,7 @@ impl PinnableLane for RawLane {
     }
 
     #[cold]
-    fn is_reader_held(&self, reader: u32) -> bool {
-        owner::is_held(&self.readers.block(reader).owner)
+    fn is_reader_slot_held(&self, reader: u32) -> bool {
+        owner::is_slot_held(&self.readers.block(reader).owner)
     }
 }

@@ -20,22 +20,23 @@ impl<W: Word> ReadLanes<W> {
     }
 
     /// Stores the mask of the lanes that have to be polled until the topic's change counter changes
-    /// again. `changes` is the value of the change counter for which the mask was computed.
-    pub fn publish(&self, mask: u64, changes: u64) {
+    /// again. `change_count` is the value of the change counter for which the mask was computed.
+    pub fn publish(&self, mask: u64, change_count: u64) {
         // Relaxed: published by the store below. A thread that sees this mask with an older value
         // of the change counter leaves out only lanes that have nothing by now.
         self.mask.set(mask);
-        // ORDERING(reading): pairs with the load in `mask_for`.
+        // ORDERING(read_lanes): pairs with the load in `mask_for_change_count`.
         self.as_of
-            .store(changes.wrapping_add(1), edge::READING_PUBLISH);
+            .store(change_count.wrapping_add(1), edge::READ_LANES_PUBLISH);
     }
 
     /// Returns the mask of the lanes that have to be polled while the change counter has the value
-    /// `changes`. Returns `None` if the reader has not computed it yet: each lane has to be polled.
-    pub fn mask_for(&self, changes: u64) -> Option<u64> {
-        // ORDERING(reading): pairs with the store in `publish`. With a mask of before, a lane that
-        // got a publisher would not be polled.
-        let as_of = self.as_of.load(edge::READING_SEE);
-        (as_of == changes.wrapping_add(1)).then(|| self.mask.get())
+    /// `change_count`. Returns `None` if the reader has not computed it yet: each lane has to be
+    /// polled.
+    pub fn mask_for_change_count(&self, change_count: u64) -> Option<u64> {
+        // ORDERING(read_lanes): pairs with the store in `publish`. With a mask of before, a lane
+        // that got a publisher would not be polled.
+        let as_of = self.as_of.load(edge::READ_LANES_SEE);
+        (as_of == change_count.wrapping_add(1)).then(|| self.mask.get())
     }
 }

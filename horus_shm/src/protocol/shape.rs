@@ -6,21 +6,22 @@ use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::layout::{
-    CAPACITY_MAX, CAPACITY_MIN, ControlBlock, FILE_BYTES_MAX, HEADER_BYTES, LaneBlock, LaneRecord,
-    PART_ALIGN, PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
+    ControlBlock, FILE_BYTES_MAX, FILE_PART_ALIGN_BYTES, HEADER_BYTES, LANE_CAPACITY_MAX,
+    LANE_CAPACITY_MIN, LaneBlock, LaneRecord, PARTICIPANTS_MAX, ReaderBlock, STRIDE_MAX,
+    WRITER_SEPARATION_BYTES, WaitBlock,
 };
 
 /// Alignment in bytes of each slot. No message may require a larger alignment.
-pub const SLOT_ALIGN: u64 = 64;
+pub const SLOT_ALIGN_BYTES: u64 = 64;
 
 /// The offset in bytes of the lane area, which contains the blocks of the lanes, in a topic file.
-pub const LANE_AREA_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
+pub const LANE_AREA_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(FILE_PART_ALIGN_BYTES);
 /// The offset in bytes of the first slot in a lane file.
-const SLOTS_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
+const SLOTS_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(FILE_PART_ALIGN_BYTES);
 
 const STAMP_BYTES: u64 = 8;
-const LENGTH_BYTES: u64 = 8;
-const SEQUENCE_BYTES: u64 = 8;
+const MESSAGE_LENGTH_WORD_BYTES: u64 = 8;
+const MESSAGE_NUMBER_WORD_BYTES: u64 = 8;
 
 /// The sizes and options of the lane that a publisher requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,28 +70,36 @@ pub struct TopicShape {
 /// Returns the distance between the starts of two neighbouring slots in bytes, for messages of up
 /// to `payload_bytes` bytes.
 #[must_use]
-pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 {
+pub const fn slot_stride_bytes(payload_bytes: u64, is_sized: bool, is_pinnable: bool) -> u64 {
     let payload = payload_bytes.next_multiple_of(8);
-    let length = if sized || pinnable { LENGTH_BYTES } else { 0 };
-    let sequence = if pinnable { SEQUENCE_BYTES } else { 0 };
-    (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN)
+    let length = if is_sized || is_pinnable {
+        MESSAGE_LENGTH_WORD_BYTES
+    } else {
+        0
+    };
+    let sequence = if is_pinnable {
+        MESSAGE_NUMBER_WORD_BYTES
+    } else {
+        0
+    };
+    (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN_BYTES)
 }
 
 /// Maximum slot size in bytes of a lane whose default number of slots depends on the slot size. A
-/// lane with larger slots has [`LARGE_SLOT_COUNT`] slots by default.
+/// lane with larger slots has [`LARGE_SLOTS_PER_LANE`] slots by default.
 const NORMAL_SLOT_BYTES_MAX: u64 = 1 << 20;
 /// Default number of slots of a lane whose slots are larger than [`NORMAL_SLOT_BYTES_MAX`].
-const LARGE_SLOT_COUNT: u64 = 4;
+const LARGE_SLOTS_PER_LANE: u64 = 4;
 
-/// Returns the default number of slots that are `stride` bytes apart: as many as fit into 256 KiB,
-/// but at least 16 and at most 1024, rounded up to a power of two. Returns four if the stride is
-/// more than 1 MiB.
+/// Returns the default number of slots that are `stride_bytes` bytes apart: as many as fit into 256
+/// KiB, but at least 16 and at most 1024, rounded up to a power of two. Returns four if the stride
+/// is more than 1 MiB.
 #[must_use]
-pub const fn default_capacity(stride: u64) -> u64 {
-    if stride > NORMAL_SLOT_BYTES_MAX {
-        return LARGE_SLOT_COUNT;
+pub const fn default_capacity(stride_bytes: u64) -> u64 {
+    if stride_bytes > NORMAL_SLOT_BYTES_MAX {
+        return LARGE_SLOTS_PER_LANE;
     }
-    let slots = (256 * 1024) / stride;
+    let slots = (256 * 1024) / stride_bytes;
     let slots = if slots < 16 { 16 } else { slots };
     let slots = if slots > 1024 { 1024 } else { slots };
     slots.next_power_of_two()
@@ -129,18 +138,19 @@ impl LaneShape {
             "1 byte to 64 MiB less 64 bytes",
         )?;
         check(
-            r.payload_align.is_power_of_two() && u64::from(r.payload_align) <= SLOT_ALIGN,
+            r.payload_align.is_power_of_two() && u64::from(r.payload_align) <= SLOT_ALIGN_BYTES,
             "payload_align",
             r.payload_align.into(),
             "a power of two up to 64",
         )?;
         check(
-            r.capacity.is_power_of_two() && (CAPACITY_MIN..=CAPACITY_MAX).contains(&r.capacity),
+            r.capacity.is_power_of_two()
+                && (LANE_CAPACITY_MIN..=LANE_CAPACITY_MAX).contains(&r.capacity),
             "capacity",
             r.capacity,
             "a power of two from 2 to 1048576",
         )?;
-        let stride = stride_for(r.payload_bytes, r.sized, r.pinnable);
+        let stride = slot_stride_bytes(r.payload_bytes, r.sized, r.pinnable);
         let shape = Self { request, stride };
         // WHY: the largest product is 2^20 slots × 2^26 bytes = 2^46, so the plain arithmetic below
         // cannot overflow; this limit is for the file system.
@@ -186,7 +196,7 @@ impl LaneShape {
     /// Returns the size of a lane file, in bytes.
     #[must_use]
     pub const fn file_bytes(&self) -> u64 {
-        self.slots().end.next_multiple_of(PART_ALIGN)
+        self.slots().end.next_multiple_of(FILE_PART_ALIGN_BYTES)
     }
 }
 
@@ -228,14 +238,16 @@ impl TopicShape {
     /// each reader's block and cursors.
     #[must_use]
     pub const fn reader_area(&self) -> Range<u64> {
-        let start = self.lane_area().end.next_multiple_of(PART_ALIGN);
+        let start = self.lane_area().end.next_multiple_of(FILE_PART_ALIGN_BYTES);
         start..start + self.reader_block_offset(self.reader_limit) as u64
     }
 
     /// Returns the size of the topic file, in bytes.
     #[must_use]
     pub const fn file_bytes(&self) -> u64 {
-        self.reader_area().end.next_multiple_of(PART_ALIGN)
+        self.reader_area()
+            .end
+            .next_multiple_of(FILE_PART_ALIGN_BYTES)
     }
 
     /// Returns the offset in bytes of the block of lane `lane` within the lane area.
@@ -268,7 +280,7 @@ impl TopicShape {
 #[must_use]
 pub const fn reader_bytes(lanes: u32) -> usize {
     let cursors = lanes as usize * size_of::<u64>();
-    size_of::<ReaderBlock<AtomicU64>>() + cursors.next_multiple_of(SEPARATION_BYTES)
+    size_of::<ReaderBlock<AtomicU64>>() + cursors.next_multiple_of(WRITER_SEPARATION_BYTES)
 }
 
 #[cfg(test)]
@@ -287,10 +299,10 @@ mod tests {
 
     #[test]
     fn a_56_byte_message_is_one_cache_line() {
-        assert_eq!(stride_for(56, false, false), 64);
-        assert_eq!(stride_for(57, false, false), 128);
-        assert_eq!(stride_for(56, true, false), 128);
-        assert_eq!(stride_for(40, false, true), 64);
+        assert_eq!(slot_stride_bytes(56, false, false), 64);
+        assert_eq!(slot_stride_bytes(57, false, false), 128);
+        assert_eq!(slot_stride_bytes(56, true, false), 128);
+        assert_eq!(slot_stride_bytes(40, false, true), 64);
     }
 
     #[test]
@@ -307,7 +319,7 @@ mod tests {
         assert!(topic.lane_area().start >= HEADER_BYTES as u64);
         assert!(topic.reader_area().start >= topic.lane_area().end);
         assert!(topic.file_bytes() >= topic.reader_area().end);
-        assert_eq!(topic.file_bytes() % PART_ALIGN, 0);
+        assert_eq!(topic.file_bytes() % FILE_PART_ALIGN_BYTES, 0);
         let lane = LaneShape::new(request()).unwrap();
         assert!(lane.slots().start >= HEADER_BYTES as u64);
         assert!(lane.file_bytes() >= lane.slots().end);

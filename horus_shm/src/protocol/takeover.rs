@@ -9,19 +9,19 @@ use crate::protocol::layout::{
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Begins the session of a lane's new owner `me`. Returns the position at which the owner continues
-/// to write.
+/// Begins the session of a lane's new owner `new_owner`. Returns the position at which the owner
+/// continues to write.
 ///
 /// The predecessor may have stopped after any instruction. It may have published a slot, but not
 /// stored the head after it (then the message counts), or it may have written only a part of a slot
 /// (then the position is used again, and counted as aborted). The work is bounded by the capacity.
 /// If the new owner dies in this function, it leaves a state that the next takeover handles in the
 /// same way.
-pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
+pub fn take_over<M: LaneMemory>(memory: &M, new_owner: u64) -> u64 {
     let block = memory.block();
-    let pos = resume_at_head(memory).unwrap_or_else(|| {
+    let pos = resume_position_at_head(memory).unwrap_or_else(|| {
         block.corrupt_resync.fetch_add_one();
-        scan_stamps(memory)
+        position_after_newest_stamp(memory)
     });
     block.epoch.fetch_add_one();
     // Relaxed, both: the claim of the owner word ordered the one, the store below the other.
@@ -29,11 +29,14 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     if pos > predecessor {
         block.history_start.set(predecessor);
     }
-    // ORDERING(history): pairs with the load in `history_start`.
-    block.epoch_start.store(pos, edge::HISTORY_PUBLISH);
-    // ORDERING(epoch): pairs with the load in `live_session`.
-    block.epoch_owner.store(me, edge::EPOCH_PUBLISH);
-    // ORDERING(head): pairs with the loads in `LaneReader::resync` and `live_session`.
+    // ORDERING(session_start): pairs with the load in `history_start`.
+    block.epoch_start.store(pos, edge::SESSION_START_PUBLISH);
+    // ORDERING(session_owner): pairs with the load in `head_and_live_session_start`.
+    block
+        .epoch_owner
+        .store(new_owner, edge::SESSION_OWNER_PUBLISH);
+    // ORDERING(head): pairs with the loads in `LaneReader::move_past_overwritten` and
+    // `head_and_live_session_start`.
     block.head.store(pos, edge::HEAD_PUBLISH);
     pos
 }
@@ -41,8 +44,8 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
 /// Ends the session of the lane's owner, which leaves the lane. From then on, new readers do not
 /// get its messages as history.
 pub fn end_session<W: Word>(block: &LaneBlock<W>) {
-    // ORDERING(epoch): pairs with the load in `EndpointSession::load`.
-    block.epoch_owner.store(0, edge::EPOCH_PUBLISH);
+    // ORDERING(session_owner): pairs with the load in `EndpointSession::load`.
+    block.epoch_owner.store(0, edge::SESSION_OWNER_PUBLISH);
 }
 
 /// The words of a lane's block that a publisher changes when it takes over the lane, before its
@@ -57,13 +60,13 @@ pub struct TakeoverState {
 
 impl TakeoverState {
     /// Loads the present state of a lane. If the state is that of a publisher whose session has
-    /// begun, a later call of [`live_session`] sees that this publisher owns the lane, or has left
-    /// it.
+    /// begun, a later call of [`head_and_live_session_start`] sees that this publisher owns the
+    /// lane, or has left it.
     pub fn load<W: Word>(block: &LaneBlock<W>) -> Self {
-        // ORDERING(epoch): pairs with the store in `take_over`.
-        let session_owner = block.epoch_owner.load(edge::EPOCH_SEE);
+        // ORDERING(session_owner): pairs with the store in `take_over`.
+        let session_owner = block.epoch_owner.load(edge::SESSION_OWNER_SEE);
         // Relaxed, all: a caller that has loaded a word here finds no older value of that word
-        // later, and `is_present` detects a mixture of the states of two publishers.
+        // later, and `is_unchanged` detects a mixture of the states of two publishers.
         Self {
             claims: block.epoch.get(),
             session_owner,
@@ -75,7 +78,7 @@ impl TakeoverState {
     /// Returns true if no publisher has changed the state since it was loaded. The messages that
     /// the caller has seen since then, by the head of the lane or by their stamps, are then of
     /// publishers whose state was complete when it was loaded.
-    pub fn is_present<M: LaneMemory>(&self, memory: &M) -> bool {
+    pub fn is_unchanged<M: LaneMemory>(&self, memory: &M) -> bool {
         // ORDERING(head): pairs with the stores in `LaneWriter::publish`: a thread that has seen a
         // message sees the state that its publisher stored before.
         memory.fence(edge::HEAD_SEE);
@@ -90,7 +93,7 @@ impl TakeoverState {
 /// The head is loaded first, so that the head of a later session is never paired with the start of
 /// an earlier one. If the head belongs to an earlier session than the start, the start may lie
 /// after the head: see [`first_unpublished_position`].
-pub fn live_session<W: Word>(
+pub fn head_and_live_session_start<W: Word>(
     block: &LaneBlock<W>,
     is_dead: impl Fn(u64) -> bool,
 ) -> (u64, Option<u64>) {
@@ -99,8 +102,8 @@ pub fn live_session<W: Word>(
     // ORDERING(owner): pairs with the release in `owner::release_entry`, also through the claim
     // that followed it: a thread that sees the successor sees that the session ended.
     let owner = block.owner.load(edge::OWNER_SEE);
-    // ORDERING(epoch): pairs with the store in `take_over`.
-    let session = block.epoch_owner.load(edge::EPOCH_SEE) == owner && owner != 0;
+    // ORDERING(session_owner): pairs with the store in `take_over`.
+    let session = block.epoch_owner.load(edge::SESSION_OWNER_SEE) == owner && owner != 0;
     if !session || is_dead(owner) {
         return (head, None);
     }
@@ -109,11 +112,11 @@ pub fn live_session<W: Word>(
 }
 
 /// Returns the position where the history before `head` begins: the start of the last session that
-/// sent messages. `head` is the head that [`live_session`] returned. A session that has only
-/// skipped positions so far begins at its head (see `LaneWriter::skip_position`).
+/// sent messages. `head` is the head that [`head_and_live_session_start`] returned. A session that
+/// has only skipped positions so far begins at its head (see `LaneWriter::skip_pinned_position`).
 pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
-    // ORDERING(history): pairs with the store in `take_over`.
-    let present = block.epoch_start.load(edge::HISTORY_SEE);
+    // ORDERING(session_start): pairs with the store in `take_over`.
+    let present = block.epoch_start.load(edge::SESSION_START_SEE);
     if head > present {
         return present;
     }
@@ -123,14 +126,14 @@ pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
 
 /// Discards the history of a lane, which from now on begins at `pos`. Called by an owner that has
 /// just taken over the lane at `pos`.
-pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {
+pub fn discard_history_before<W: Word>(block: &LaneBlock<W>, pos: u64) {
     // Relaxed: a reader that joins meanwhile gets the history of the predecessor.
     block.history_start.set(pos);
 }
 
-/// Returns the first position from `head` on that is not published. Used if [`live_session`]
-/// returned `head` without a live session: the publisher that died may have published a message
-/// after its head.
+/// Returns the first position from `head` on that is not published. Used if
+/// [`head_and_live_session_start`] returned `head` without a live session: the publisher that died
+/// may have published a message after its head.
 ///
 /// If a new owner sends messages during this call, the returned position may be after some of these
 /// messages. A reader that joins at the same time has no claim to those messages. The work is
@@ -181,7 +184,7 @@ pub fn message_number_in_slot<M: PinnableLane>(memory: &M, position: u64) -> Opt
     }
     // Relaxed: it is used only if the slot still holds this message below.
     let number = memory.message_number(index).get();
-    // ORDERING(overwrite): pairs with the fence in `LaneWriter::claim_unless_pinned`, which is
+    // ORDERING(overwrite): pairs with the fence in `LaneWriter::claim_slot_unless_pinned`, which is
     // stronger.
     memory.fence(edge::OVERWRITE_CHECK);
     // Relaxed: the fence orders it after the number.
@@ -192,7 +195,7 @@ pub fn message_number_in_slot<M: PinnableLane>(memory: &M, position: u64) -> Opt
 
 /// Returns the first position from the head on that is not published. Returns `None` if the head
 /// and the stamps contradict each other.
-fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
+fn resume_position_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
     let block = memory.block();
     // Relaxed: the claim of the owner word ordered it.
     let head = block.head.get();
@@ -204,7 +207,7 @@ fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
         // Relaxed: as above; no payload is read here.
         let stamp = memory.stamp(pos & mask).get();
         if stamp == published_stamp(pos) | SKIP_BIT {
-            count_skip(block, pos);
+            count_skip_once(block, pos);
         }
         if stamp & !SKIP_BIT == published_stamp(pos) {
             continue;
@@ -218,10 +221,10 @@ fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
 }
 
 /// Counts position `pos` as skipped, unless the dead previous owner has already done so.
-fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
-    // Relaxed: as in `resume_at_head`; the head that `take_over` stores publishes it.
+fn count_skip_once<W: Word>(block: &LaneBlock<W>, pos: u64) {
+    // Relaxed: as in `resume_position_at_head`; the head that `take_over` stores publishes it.
     let skips = SkipCounter::from_word(block.skips.get());
-    if !skips.includes(pos) {
+    if !skips.is_last_skip(pos) {
         block
             .skips
             .set(SkipCounter::new(skips.count + 1, pos).to_word());
@@ -230,10 +233,10 @@ fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
 
 /// Returns the position after the newest stamp whose value is plausible. If there is no such stamp,
 /// returns the first position of the extent.
-fn scan_stamps<M: LaneMemory>(memory: &M) -> u64 {
+fn position_after_newest_stamp<M: LaneMemory>(memory: &M) -> u64 {
     let mask = memory.capacity() - 1;
     let after = |index: u64| {
-        // Relaxed: as in `resume_at_head`.
+        // Relaxed: as in `resume_position_at_head`.
         let stamp = memory.stamp(index).get() & !SKIP_BIT;
         let pos = (stamp / 2).wrapping_sub(u64::from(stamp.is_multiple_of(2)));
         let is_here = pos >= memory.base_position() && pos & mask == index;

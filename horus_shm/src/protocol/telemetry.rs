@@ -17,24 +17,24 @@ pub const MESSAGES_PER_SAMPLE: u64 = 256;
 
 /// Number of low bits of a sample's word that hold the position divided by [`MESSAGES_PER_SAMPLE`].
 /// The other bits hold the time in nanoseconds.
-const POSITION_BITS: u32 = 24;
-const TIME_MASK: u64 = u64::MAX >> POSITION_BITS;
-const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
+const SAMPLE_POSITION_BITS: u32 = 24;
+const SAMPLE_TIME_MASK: u64 = u64::MAX >> SAMPLE_POSITION_BITS;
+const SAMPLE_POSITION_MASK: u64 = (1 << SAMPLE_POSITION_BITS) - 1;
 
 /// Number of buckets of a histogram. Their bounds are powers of two, and each 64-bit word holds the
 /// counts of four buckets.
 pub const LATENCY_BUCKETS: usize = 32;
-const BUCKET_BITS: u32 = 16;
+const BUCKET_COUNT_BITS: u32 = 16;
 const BUCKETS_PER_WORD: usize = 4;
-const BUCKET_MAX: u64 = (1 << BUCKET_BITS) - 1;
+const BUCKET_COUNT_MAX: u64 = (1 << BUCKET_COUNT_BITS) - 1;
 /// Binary logarithm of the upper bound of the first bucket in nanoseconds. Bucket i counts
 /// latencies below 2^(i + 5) ns that are not in an earlier bucket: the first one below 32 ns, the
 /// last one all above half a minute.
-const FIRST_BUCKET_BITS: u32 = 5;
+const FIRST_BUCKET_BOUND_LOG2_NS: u32 = 5;
 
 /// Returns true if the message at position `pos` is one of those whose latency is measured.
 #[inline(always)]
-pub(crate) const fn is_sampled(pos: u64) -> bool {
+pub(crate) const fn is_latency_sampled(pos: u64) -> bool {
     pos.is_multiple_of(MESSAGES_PER_SAMPLE)
 }
 
@@ -46,8 +46,8 @@ pub(crate) const fn messages_until_sample(pos: u64) -> u64 {
 
 /// Returns the low 40 bits of a time of CLOCK_MONOTONIC in nanoseconds. These bits fit into a
 /// sample's word, and wrap around after 18 minutes.
-fn low_bits_ns(now: Duration) -> u64 {
-    now.as_nanos() as u64 & TIME_MASK
+fn sample_time_ns(now: Duration) -> u64 {
+    now.as_nanos() as u64 & SAMPLE_TIME_MASK
 }
 
 /// Stores the time `now` (CLOCK_MONOTONIC) in a lane's block, as the time at which the message at
@@ -59,9 +59,10 @@ pub(crate) fn record_publication_time<W: Word>(
     now: impl FnOnce() -> Duration,
 ) {
     // Relaxed: a single word, which includes the position.
-    block
-        .sample
-        .set(low_bits_ns(now()) << POSITION_BITS | (pos / MESSAGES_PER_SAMPLE) & POSITION_MASK);
+    block.sample.set(
+        sample_time_ns(now()) << SAMPLE_POSITION_BITS
+            | (pos / MESSAGES_PER_SAMPLE) & SAMPLE_POSITION_MASK,
+    );
 }
 
 /// Adds the latency of the message at `pos` to a reader's histogram, unless the publisher has
@@ -75,8 +76,11 @@ pub(crate) fn record_latency_of_message<W: Word>(
 ) {
     // Relaxed: as above; the publisher's store came before the stamp that was seen.
     let sample = block.sample.get();
-    if sample & POSITION_MASK == (pos / MESSAGES_PER_SAMPLE) & POSITION_MASK && sample != 0 {
-        let taken_ns = low_bits_ns(now()).wrapping_sub(sample >> POSITION_BITS) & TIME_MASK;
+    if sample & SAMPLE_POSITION_MASK == (pos / MESSAGES_PER_SAMPLE) & SAMPLE_POSITION_MASK
+        && sample != 0
+    {
+        let taken_ns =
+            sample_time_ns(now()).wrapping_sub(sample >> SAMPLE_POSITION_BITS) & SAMPLE_TIME_MASK;
         add_sample(&reader.latency, taken_ns);
     }
 }
@@ -84,13 +88,13 @@ pub(crate) fn record_latency_of_message<W: Word>(
 /// Adds a latency of `taken_ns` nanoseconds to the histogram in `words`. Only the owner of the
 /// histogram may call this function.
 fn add_sample<W: Word>(words: &[W; LATENCY_BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
-    let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BUCKET_BITS);
+    let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BUCKET_BOUND_LOG2_NS);
     let bucket = (bucket as usize).min(LATENCY_BUCKETS - 1);
-    let (word, shift) = bucket_position(bucket);
-    if words[word].get() >> shift & BUCKET_MAX == BUCKET_MAX {
+    let (word, shift) = bucket_word_and_shift(bucket);
+    if words[word].get() >> shift & BUCKET_COUNT_MAX == BUCKET_COUNT_MAX {
         // WHY: when one count is full, all are halved: old samples fade, and the shares stay the
         // same.
-        let halved = u64::MAX / BUCKET_MAX * (BUCKET_MAX >> 1);
+        let halved = u64::MAX / BUCKET_COUNT_MAX * (BUCKET_COUNT_MAX >> 1);
         words
             .iter()
             .for_each(|word| word.set(word.get() >> 1 & halved));
@@ -99,10 +103,10 @@ fn add_sample<W: Word>(words: &[W; LATENCY_BUCKETS / BUCKETS_PER_WORD], taken_ns
     words[word].set(words[word].get().wrapping_add(1 << shift));
 }
 
-const fn bucket_position(bucket: usize) -> (usize, u32) {
+const fn bucket_word_and_shift(bucket: usize) -> (usize, u32) {
     (
         bucket / BUCKETS_PER_WORD,
-        (bucket % BUCKETS_PER_WORD) as u32 * BUCKET_BITS,
+        (bucket % BUCKETS_PER_WORD) as u32 * BUCKET_COUNT_BITS,
     )
 }
 
@@ -120,9 +124,9 @@ impl Latencies {
     /// Returns a copy of the histogram in the block of a reader.
     pub(crate) fn of_reader<W: Word>(reader: &ReaderBlock<W>) -> Self {
         let counts = std::array::from_fn(|bucket| {
-            let (word, shift) = bucket_position(bucket);
+            let (word, shift) = bucket_word_and_shift(bucket);
             // Relaxed: counters for people.
-            (reader.latency[word].get() >> shift & BUCKET_MAX) as u16
+            (reader.latency[word].get() >> shift & BUCKET_COUNT_MAX) as u16
         });
         Self { counts }
     }
@@ -130,7 +134,8 @@ impl Latencies {
     /// Returns for each bucket the number of latencies in it, and the upper bound of these
     /// latencies. The last bucket also counts all longer latencies.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, Duration)> {
-        let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BUCKET_BITS as usize + bucket));
+        let bound =
+            |bucket| Duration::from_nanos(1_u64 << (FIRST_BUCKET_BOUND_LOG2_NS as usize + bucket));
         self.counts
             .into_iter()
             .enumerate()

@@ -77,7 +77,7 @@ const fn filled_stamp(pos: u64) -> u64 {
 /// Returns the stamp of slot `index` in a new ring for `capacity` values. The first `capacity`
 /// slots are free. If the ring has more slots, the others become free when values are received.
 #[must_use]
-pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
+pub const fn initial_stamp(index: u64, capacity: u64) -> u64 {
     if index < capacity {
         free_stamp(index)
     } else {
@@ -90,8 +90,8 @@ pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
 ///
 /// # Safety
 ///
-/// * `memory` began with tail and head 0, empty slots and [`first_stamp`] in each. Since then only
-///   this function, [`pop_value`], [`take_value`] and [`ReceiveRun`] have stored to it.
+/// * `memory` began with tail and head 0, empty slots and [`initial_stamp`] in each. Since then
+///   only this function, [`pop_value`], [`take_value`] and [`ReceiveRun`] have stored to it.
 /// * There is a value at `src`, of which the caller gives up the ownership.
 #[inline]
 #[must_use]
@@ -103,8 +103,8 @@ pub unsafe fn push_value<M: TicketMemory>(memory: &M, src: *const M::Value) -> b
     loop {
         let index = pos & mask;
         let stamp = memory.stamp(index);
-        // ORDERING(room): pairs with the store in `free_slots`.
-        let found = stamp.load(edge::ROOM_SEE);
+        // ORDERING(free_slot): pairs with the store in `free_slots`.
+        let found = stamp.load(edge::FREE_SLOT_SEE);
         // Relaxed: the stamps order everything; the exchange only picks one sender.
         if found == free_stamp(pos) && memory.tail().compare_exchange_relaxed(pos, pos + 1) {
             // SAFETY: the slot is free and the exchange gave this position to this thread only; the
@@ -113,7 +113,7 @@ pub unsafe fn push_value<M: TicketMemory>(memory: &M, src: *const M::Value) -> b
             // ORDERING(ticket): pairs with the load in `is_filled`.
             stamp.store(filled_stamp(pos), edge::TICKET_PUBLISH);
             if M::PREFETCHES_NEXT {
-                prefetch_after(memory, pos + 1);
+                prefetch_slot_if_free(memory, pos + 1);
             }
             return true;
         }
@@ -127,16 +127,16 @@ pub unsafe fn push_value<M: TicketMemory>(memory: &M, src: *const M::Value) -> b
     }
 }
 
-/// Prefetches the slot of position `next`, if the slot is free and no sender has claimed the
+/// Prefetches the slot of position `position`, if the slot is free and no sender has claimed the
 /// position.
 ///
 /// WHY only then: otherwise the prefetch would take cache lines away from the receiver, or from the
 /// sender that fills the slot.
 #[inline(always)]
-fn prefetch_after<M: TicketMemory>(memory: &M, next: u64) {
-    let index = next & (memory.slots() - 1);
+fn prefetch_slot_if_free<M: TicketMemory>(memory: &M, position: u64) {
+    let index = position & (memory.slots() - 1);
     // Relaxed: only for a hint.
-    if memory.tail().get() == next && memory.stamp(index).get() == free_stamp(next) {
+    if memory.tail().get() == position && memory.stamp(index).get() == free_stamp(position) {
         memory.prefetch(index);
     }
 }
@@ -159,14 +159,14 @@ fn back_off(failures: &mut u32) {
 /// As [`push_value`], and the caller is the only receiver.
 #[inline]
 pub unsafe fn pop_value<M: TicketMemory>(memory: &M) -> Option<M::Value> {
-    let pos = find_value(memory)?;
+    let pos = find_value_position(memory)?;
     // SAFETY: this is the only receiver by the contract, and the position was just found.
     Some(unsafe { take_value(memory, pos) })
 }
 
 /// Returns the position of the next value; `None` if that value has not been sent completely.
 #[inline(always)]
-pub fn find_value<M: TicketMemory>(memory: &M) -> Option<u64> {
+pub fn find_value_position<M: TicketMemory>(memory: &M) -> Option<u64> {
     // Relaxed: only the receiver stores it.
     let pos = memory.head().get();
     is_filled(memory, pos).then_some(pos)
@@ -183,10 +183,10 @@ fn is_filled<M: TicketMemory>(memory: &M, pos: u64) -> bool {
 ///
 /// # Safety
 ///
-/// As [`pop_value`], and `pos` was returned by [`find_value`], with no value taken since.
+/// As [`pop_value`], and `pos` was returned by [`find_value_position`], with no value taken since.
 #[inline(always)]
 pub unsafe fn take_value<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
-    // SAFETY: the slot holds this position, as `find_value` saw; the slot is freed below.
+    // SAFETY: the slot holds this position, as `find_value_position` saw; the slot is freed below.
     let value = unsafe { memory.take(pos & (memory.slots() - 1)) };
     free_slots(memory, pos..pos + 1);
     value
@@ -203,10 +203,10 @@ fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
         // WHY: not always this slot: with fewer values than slots, a later slot is the next free
         // one.
         let next = pos + memory.capacity();
-        // ORDERING(room): pairs with the load in `push_value`.
+        // ORDERING(free_slot): pairs with the load in `push_value`.
         memory
             .stamp(next & mask)
-            .store(free_stamp(next), edge::ROOM_FREE);
+            .store(free_stamp(next), edge::FREE_SLOT_PUBLISH);
     }
 }
 
@@ -247,19 +247,19 @@ impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
     /// Returns the index of the slot that contains the next value; `None` if that value has not
     /// been sent completely.
     #[inline(always)]
-    pub fn find_value(&self) -> Option<u64> {
+    pub fn find_value_slot(&self) -> Option<u64> {
         let pos = self.received.end;
         is_filled(self.memory, pos).then_some(pos & (self.memory.slots() - 1))
     }
 
-    /// Moves on to the position after the value that [`Self::find_value`] found.
+    /// Moves on to the position after the value that [`Self::find_value_slot`] found.
     ///
     /// # Safety
     ///
-    /// [`Self::find_value`] has just returned the slot of the value, and the caller has moved the
-    /// value out of that slot.
+    /// [`Self::find_value_slot`] has just returned the slot of the value, and the caller has moved
+    /// the value out of that slot.
     #[inline(always)]
-    pub unsafe fn pass_value(&mut self) {
+    pub unsafe fn move_past_value(&mut self) {
         self.received.end += 1;
         if self.received.end - self.received.start == self.step {
             self.free_received_slots();

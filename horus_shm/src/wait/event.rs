@@ -6,8 +6,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::WakeBarrier;
-use super::{Eventcount, POLL_INTERVAL, Sleeper, WaitPolicy, has_sleepers, wait_until, wake};
-use crate::os::futex::{self, FutexScope, FutexWaitv, SleepOutcome, WAITV_MAX};
+use super::{Eventcount, POLL_INTERVAL, SleeperKind, WaitPolicy, has_sleepers, wait_until, wake};
+use crate::os::futex::{self, FutexScope, FutexSleepOutcome, FutexWaitv, WAITV_MAX};
 use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::sync::{self, Edge, Word, edge};
@@ -26,7 +26,7 @@ impl WakeOrder {
     /// refuses, the sender uses fences.
     pub(crate) fn of_sender(wake_barrier: WakeBarrier) -> Self {
         match wake_barrier {
-            WakeBarrier::Membarrier if register_once(FutexScope::Machine) => Self::Barrier,
+            WakeBarrier::Membarrier if register_for_barriers(FutexScope::Machine) => Self::Barrier,
             _ => Self::Fences,
         }
     }
@@ -35,17 +35,17 @@ impl WakeOrder {
 /// Caches the results of the registration for barriers, one for each scope, because a process
 /// registers only once.
 #[derive(Debug, Default)]
-struct Registrations {
+struct BarrierRegistrations {
     process: OnceLock<bool>,
     machine: OnceLock<bool>,
 }
 
-static SLEEPER_REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
+static BARRIER_REGISTRATIONS: ForkLocal<BarrierRegistrations> = ForkLocal::new();
 
 /// Registers this process for barriers of the scope `scope`, unless that was done before. Returns
 /// true if it is registered.
-fn register_once(scope: FutexScope) -> bool {
-    let registrations = SLEEPER_REGISTRATIONS.get();
+fn register_for_barriers(scope: FutexScope) -> bool {
+    let registrations = BARRIER_REGISTRATIONS.get();
     let place = match scope {
         FutexScope::Process => &registrations.process,
         FutexScope::Machine => &registrations.machine,
@@ -54,31 +54,31 @@ fn register_once(scope: FutexScope) -> bool {
         let is_registered = futex::register_for_membarrier(scope);
         // ORDERING(wake): a barrier before the registration comes before all that this process
         // sends from here on: it will see that waiter's announcement.
-        sync::fence(edge::WAKE_LOOK);
+        sync::fence(edge::WAKE_SENDER_FENCE);
         is_registered
     })
 }
 
-/// Returns true if [`barrier_in_process`] works on this system. Makes a system call only in the
-/// first call.
-pub fn can_barrier_in_process() -> bool {
-    register_once(FutexScope::Process)
+/// Returns true if [`execute_process_barrier`] works on this system. Makes a system call only in
+/// the first call.
+pub fn can_execute_process_barrier() -> bool {
+    register_for_barriers(FutexScope::Process)
 }
 
 /// Executes a full memory barrier on every CPU that runs a thread of this process. Returns false if
 /// the kernel refuses.
-pub fn barrier_in_process() -> bool {
+pub fn execute_process_barrier() -> bool {
     // WHY registered first: a forked child has to register again.
-    register_once(FutexScope::Process) && futex::barrier(FutexScope::Process)
+    register_for_barriers(FutexScope::Process) && futex::execute_barrier(FutexScope::Process)
 }
 
 /// An eventcount (a counter at which threads sleep) whose two words are in a topic file or in a
 /// [`LocalEventcount`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Event<'a> {
+pub(crate) struct EventcountView<'a> {
     wake: &'a AtomicU32,
     waiters: &'a AtomicU64,
-    sleeper: Sleeper,
+    sleeper: SleeperKind,
     /// Number of threads of this process that sleep and share the bit of `sleeper`; `None` if only
     /// one thread uses that bit.
     sharers: Option<&'a Mutex<u32>>,
@@ -86,11 +86,11 @@ pub(crate) struct Event<'a> {
     scope: FutexScope,
 }
 
-impl<'a> Event<'a> {
+impl<'a> EventcountView<'a> {
     /// Lets several threads of this process share the bit of the sleeper. `sharers` counts the
     /// threads that are announced; the bit stays set until the last of them has withdrawn its
     /// announcement.
-    pub(crate) const fn shared_by(mut self, sharers: &'a Mutex<u32>) -> Self {
+    pub(crate) const fn with_shared_bit(mut self, sharers: &'a Mutex<u32>) -> Self {
         self.sharers = Some(sharers);
         self
     }
@@ -99,7 +99,7 @@ impl<'a> Event<'a> {
     #[inline(always)]
     pub(crate) const fn of_messages(
         block: &'a WaitBlock<AtomicU64>,
-        sleeper: Sleeper,
+        sleeper: SleeperKind,
         order: WakeOrder,
     ) -> Self {
         let wake = &block.wake;
@@ -119,7 +119,7 @@ impl<'a> Event<'a> {
     #[inline(always)]
     pub(crate) const fn of_room(
         block: &'a WaitBlock<AtomicU64>,
-        sleeper: Sleeper,
+        sleeper: SleeperKind,
         order: WakeOrder,
     ) -> Self {
         let wake = &block.room;
@@ -135,7 +135,7 @@ impl<'a> Event<'a> {
     }
 }
 
-impl Eventcount for Event<'_> {
+impl Eventcount for EventcountView<'_> {
     type Wake = AtomicU32;
 
     type Word = AtomicU64;
@@ -150,25 +150,25 @@ impl Eventcount for Event<'_> {
         self.waiters
     }
 
-    fn sleeper(&self) -> Sleeper {
+    fn sleeper(&self) -> SleeperKind {
         self.sleeper
     }
 
-    fn announce(&self) {
+    fn announce_waiter(&self) {
         match (self.sleeper, self.sharers) {
-            (Sleeper::Bit(bit), Some(sharers)) => {
+            (SleeperKind::Bit(bit), Some(sharers)) => {
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
                 *sharers += 1;
                 self.waiters.set_bits_relaxed(1 << bit);
             }
-            (Sleeper::Bit(bit), None) => self.waiters.set_bits_relaxed(1 << bit),
-            (Sleeper::Counted, _) => self.waiters.fetch_add_one(),
+            (SleeperKind::Bit(bit), None) => self.waiters.set_bits_relaxed(1 << bit),
+            (SleeperKind::Counted, _) => self.waiters.fetch_add_one(),
         }
     }
 
-    fn withdraw(&self) {
+    fn withdraw_waiter(&self) {
         match (self.sleeper, self.sharers) {
-            (Sleeper::Bit(bit), Some(sharers)) => {
+            (SleeperKind::Bit(bit), Some(sharers)) => {
                 // WHY a lock: otherwise another thread could announce itself between the decrement
                 // and the clearing of the bit, and would then sleep without the bit.
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,8 +177,8 @@ impl Eventcount for Event<'_> {
                     self.waiters.clear_bits_relaxed(1 << bit);
                 }
             }
-            (Sleeper::Bit(bit), None) => self.waiters.clear_bits_relaxed(1 << bit),
-            (Sleeper::Counted, _) => self.waiters.fetch_sub_one(),
+            (SleeperKind::Bit(bit), None) => self.waiters.clear_bits_relaxed(1 << bit),
+            (SleeperKind::Counted, _) => self.waiters.fetch_sub_one(),
         }
     }
 
@@ -199,19 +199,19 @@ impl Eventcount for Event<'_> {
                 .iter()
                 .any(|e| (e.order, e.scope) == (WakeOrder::Barrier, scope))
         };
-        let made = |scope| !needs(scope) || futex::barrier(scope);
+        let made = |scope| !needs(scope) || futex::execute_barrier(scope);
         made(FutexScope::Machine) && made(FutexScope::Process)
     }
 
-    fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool {
-        let slept = match (events, seen) {
-            ([event], [seen]) => futex::wait(event.wake, *seen, timeout, event.scope),
-            _ => sleep_on_any(events, seen, timeout),
+    fn sleep(events: &[&Self], expected: &[u32], timeout: Duration) -> bool {
+        let slept = match (events, expected) {
+            ([event], [expected]) => futex::wait(event.wake, *expected, timeout, event.scope),
+            _ => sleep_on_any(events, expected, timeout),
         };
-        if slept == SleepOutcome::Unsupported {
+        if slept == FutexSleepOutcome::Unsupported {
             std::thread::sleep(timeout.min(POLL_INTERVAL));
         }
-        slept == SleepOutcome::SleepEnd
+        slept == FutexSleepOutcome::SleepEnd
     }
 
     fn wake_sleepers(&self) -> u32 {
@@ -219,13 +219,17 @@ impl Eventcount for Event<'_> {
     }
 }
 
-fn sleep_on_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> SleepOutcome {
+fn sleep_on_any(
+    events: &[&EventcountView<'_>],
+    expected: &[u32],
+    timeout: Duration,
+) -> FutexSleepOutcome {
     if events.is_empty() {
-        return SleepOutcome::Unsupported;
+        return FutexSleepOutcome::Unsupported;
     }
     let mut waiters = [FutexWaitv::UNUSED; WAITV_MAX];
-    for (waiter, (event, &seen)) in waiters.iter_mut().zip(events.iter().zip(seen)) {
-        *waiter = FutexWaitv::new(event.wake, seen, event.scope);
+    for (waiter, (event, &expected)) in waiters.iter_mut().zip(events.iter().zip(expected)) {
+        *waiter = FutexWaitv::new(event.wake, expected, event.scope);
     }
     // SAFETY: the futex words are borrowed for the call.
     unsafe { futex::wait_any(&waiters[..events.len()], timeout) }
@@ -261,7 +265,7 @@ impl LocalEventcount {
     /// Creates an eventcount at which no thread sleeps.
     #[must_use]
     pub fn new() -> Self {
-        let order = if register_once(FutexScope::Process) {
+        let order = if register_for_barriers(FutexScope::Process) {
             WakeOrder::Barrier
         } else {
             WakeOrder::Fences
@@ -287,15 +291,15 @@ impl LocalEventcount {
 
     /// Returns this eventcount in the form that the functions of [`crate::wait`] take.
     #[inline(always)]
-    pub(crate) fn event(&self) -> Event<'_> {
+    pub(crate) fn event(&self) -> EventcountView<'_> {
         let Self {
             wake,
             waiters,
             order,
         } = self;
-        let sleeper = Sleeper::Counted;
+        let sleeper = SleeperKind::Counted;
         let scope = FutexScope::Process;
-        Event {
+        EventcountView {
             wake,
             waiters,
             sleeper,
@@ -315,7 +319,7 @@ impl LocalEventcount {
     }
 
     /// Does the same as [`Self::notify`]. Returns true if there may be sleepers, or a waiting task
-    /// that was announced by [`Self::announce`].
+    /// that was announced by [`Self::announce_waiter`].
     #[inline(always)]
     pub fn notify_sleepers(&self) -> bool {
         let has_sleepers = has_sleepers(&self.event());
@@ -326,19 +330,20 @@ impl LocalEventcount {
     }
 
     /// Announces a task that waits without a sleeping thread. The announcement is valid until
-    /// [`Self::withdraw`]. The caller has to poll once more after this call. If it does not see a
-    /// value then, the [`Self::notify_sleepers`] that follows the store of that value returns true.
-    pub fn announce(&self) {
+    /// [`Self::withdraw_waiter`]. The caller has to poll once more after this call. If it does not
+    /// see a value then, the [`Self::notify_sleepers`] that follows the store of that value returns
+    /// true.
+    pub fn announce_waiter(&self) {
         let event = self.event();
-        event.announce();
+        event.announce_waiter();
         // ORDERING(wake): pairs with the fence in `has_sleepers`.
-        sync::fence(edge::WAKE_ANNOUNCE);
+        sync::fence(edge::WAKE_WAITER_FENCE);
     }
 
-    /// Withdraws the announcement that [`Self::announce`] made, because the caller does not sleep
-    /// after all, or has woken up.
-    pub fn withdraw(&self) {
-        self.event().withdraw();
+    /// Withdraws the announcement that [`Self::announce_waiter`] made, because the caller does not
+    /// sleep after all, or has woken up.
+    pub fn withdraw_waiter(&self) {
+        self.event().withdraw_waiter();
     }
 
     #[cold]

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use crate::protocol::sync::{Edge, FutexWord, Word, edge};
 
 pub use backoff::Backoff;
-pub(crate) use event::{Event, WakeOrder};
-pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
+pub(crate) use event::{EventcountView, WakeOrder};
+pub use event::{LocalEventcount, can_execute_process_barrier, execute_process_barrier};
 
 /// The side that executes the memory barrier without which wakes could be lost: the sender or the
 /// reader. A sender publishes a message, and then loads the word that shows whether readers sleep.
@@ -35,7 +35,7 @@ pub enum WakeBarrier {
 }
 
 /// Maximum number of eventcounts at which a thread can sleep at the same time.
-pub const EVENTS_MAX: usize = crate::os::futex::WAITV_MAX;
+pub const EVENTCOUNTS_MAX: usize = crate::os::futex::WAITV_MAX;
 
 /// Maximum length of a sleep between two polls. WHY: if a sender is killed after it has published a
 /// message but before it has woken the waiter, the waiter finds the message after at most this
@@ -91,14 +91,14 @@ impl WaitPolicy {
         self
     }
 
-    /// Returns the length of the next sleep: until the deadline, but at most `longest`. Returns
+    /// Returns the length of the next sleep: until the deadline, but at most `sleep_max`. Returns
     /// `None` if the deadline has passed.
-    fn next_sleep(&self, longest: Duration) -> Option<Duration> {
+    fn next_sleep(&self, sleep_max: Duration) -> Option<Duration> {
         let Some(deadline) = self.deadline else {
-            return Some(longest);
+            return Some(sleep_max);
         };
         let left = deadline.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left.min(longest))
+        (!left.is_zero()).then_some(left.min(sleep_max))
     }
 }
 
@@ -118,7 +118,7 @@ pub fn timed_out_sleep_count() -> u64 {
 /// The way in which a sleeper announces itself in the word `waiters`, so that senders know that
 /// they have to wake it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sleeper {
+pub enum SleeperKind {
     /// The sleeper sets the bit with this index, which belongs to it alone. If it dies, another
     /// process can clear the bit.
     Bit(u32),
@@ -145,7 +145,7 @@ pub trait Eventcount {
 
     /// Returns the way in which the caller announces itself in [`Self::waiters_word`] before it
     /// sleeps: by a bit of its own, or by a count.
-    fn sleeper(&self) -> Sleeper;
+    fn sleeper(&self) -> SleeperKind;
 
     /// Orders the sender's publication before its load of `waiters`, with the memory ordering that
     /// `edge` stands for.
@@ -157,24 +157,25 @@ pub trait Eventcount {
     fn fence_in_waiter(events: &[&Self], edge: Edge) -> bool;
 
     /// Announces in `waiters` that this sleeper is about to sleep.
-    fn announce(&self) {
+    fn announce_waiter(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters_word().set_bits_relaxed(1 << bit),
-            Sleeper::Counted => self.waiters_word().fetch_add_one(),
+            SleeperKind::Bit(bit) => self.waiters_word().set_bits_relaxed(1 << bit),
+            SleeperKind::Counted => self.waiters_word().fetch_add_one(),
         }
     }
 
-    /// Withdraws the announcement that [`Self::announce`] made.
-    fn withdraw(&self) {
+    /// Withdraws the announcement that [`Self::announce_waiter`] made.
+    fn withdraw_waiter(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters_word().clear_bits_relaxed(1 << bit),
-            Sleeper::Counted => self.waiters_word().fetch_sub_one(),
+            SleeperKind::Bit(bit) => self.waiters_word().clear_bits_relaxed(1 << bit),
+            SleeperKind::Counted => self.waiters_word().fetch_sub_one(),
         }
     }
 
-    /// Sleeps for at most `timeout`, while the word `wake` of each event has the value that `seen`
-    /// contains for that event. May return early. Returns false if the sleep ended by the timeout.
-    fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool;
+    /// Sleeps for at most `timeout`, while the word `wake` of each event has the value that
+    /// `expected` contains for that event. May return early. Returns false if the sleep ended by
+    /// the timeout.
+    fn sleep(events: &[&Self], expected: &[u32], timeout: Duration) -> bool;
 
     /// Wakes all threads that sleep on the futex word `wake`. Returns the number of threads that it
     /// woke.
@@ -186,7 +187,7 @@ pub trait Eventcount {
 #[inline(always)]
 pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
     // ORDERING(wake): pairs with the fence in `sleep_once`.
-    event.fence_in_sender(edge::WAKE_LOOK);
+    event.fence_in_sender(edge::WAKE_SENDER_FENCE);
     // Relaxed: the fence orders it after the publication.
     event.waiters_word().get() != 0
 }
@@ -207,14 +208,14 @@ pub fn sleep_once<E: Eventcount, R>(
     timeout: Duration,
     poll: impl FnOnce() -> Option<R>,
 ) -> Option<R> {
-    let mut seen = [0; EVENTS_MAX];
+    let mut seen = [0; EVENTCOUNTS_MAX];
     for (event, seen) in events.iter().zip(&mut seen) {
         // Relaxed: as in `wake`.
         *seen = event.wake_word().load_relaxed();
     }
-    let announced = Announcement::at(events);
+    let announced = WaiterAnnouncement::at(events);
     // ORDERING(wake): pairs with the fence in `has_sleepers`.
-    let ordered = E::fence_in_waiter(events, edge::WAKE_ANNOUNCE);
+    let ordered = E::fence_in_waiter(events, edge::WAKE_WAITER_FENCE);
     let found = poll();
     if found.is_none() {
         let timeout = if ordered {
@@ -233,20 +234,20 @@ pub fn sleep_once<E: Eventcount, R>(
 /// Calls `poll` until it returns a value, or until the deadline of `wait_policy`. Returns the
 /// value; `None` after the deadline. Spins first, and then sleeps at `events` between the polls.
 ///
-/// `poll` is called at least once. With more than [`EVENTS_MAX`] events it is called every
+/// `poll` is called at least once. With more than [`EVENTCOUNTS_MAX`] events it is called every
 /// millisecond, because the events past the limit cannot wake the caller.
 pub fn wait_until<E: Eventcount, R>(
     events: &[&E],
     wait_policy: WaitPolicy,
     poll: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let slice = if events.len() > EVENTS_MAX {
+    let slice = if events.len() > EVENTCOUNTS_MAX {
         POLL_INTERVAL
     } else {
         SLEEP_MAX
     };
     wait_in_slices(
-        &events[..events.len().min(EVENTS_MAX)],
+        &events[..events.len().min(EVENTCOUNTS_MAX)],
         wait_policy,
         slice,
         poll,
@@ -261,7 +262,7 @@ pub(crate) fn wait_in_slices<E: Eventcount, R>(
     slice: Duration,
     mut poll: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let mut found = spin_poll(wait_policy, &mut poll);
+    let mut found = poll_while_spinning(wait_policy, &mut poll);
     while found.is_none() {
         let timeout = wait_policy.next_sleep(slice)?;
         found = sleep_once(events, timeout, &mut poll).or_else(&mut poll);
@@ -269,7 +270,10 @@ pub(crate) fn wait_in_slices<E: Eventcount, R>(
     found
 }
 
-fn spin_poll<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -> Option<R> {
+fn poll_while_spinning<R>(
+    wait_policy: WaitPolicy,
+    poll: &mut impl FnMut() -> Option<R>,
+) -> Option<R> {
     let mut found = poll();
     if found.is_some() || wait_policy.spin.is_zero() {
         return found;
@@ -295,17 +299,17 @@ fn spin_poll<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -
 
 /// A guard that withdraws the caller's announcements when it is dropped. WHY a guard: the caller's
 /// `poll` may panic.
-struct Announcement<'a, E: Eventcount>(&'a [&'a E]);
+struct WaiterAnnouncement<'a, E: Eventcount>(&'a [&'a E]);
 
-impl<'a, E: Eventcount> Announcement<'a, E> {
+impl<'a, E: Eventcount> WaiterAnnouncement<'a, E> {
     fn at(events: &'a [&'a E]) -> Self {
-        events.iter().for_each(|event| event.announce());
+        events.iter().for_each(|event| event.announce_waiter());
         Self(events)
     }
 }
 
-impl<E: Eventcount> Drop for Announcement<'_, E> {
+impl<E: Eventcount> Drop for WaiterAnnouncement<'_, E> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|event| event.withdraw());
+        self.0.iter().for_each(|event| event.withdraw_waiter());
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use horus_shm::internals::header::{self, ExtentBoundary, ExtentId, LaneHeader, Provenance};
-use horus_shm::internals::layout::{HEADER_BYTES, Header, RETIRED_OFFSET, SCHEMA_OFFSET};
+use horus_shm::internals::layout::{HEADER_BYTES, Header, RETIRED_WORD_OFFSET, SCHEMA_OFFSET};
 use horus_shm::internals::shape::TopicShape;
 use horus_shm::{
     Consumer, FanoutShm, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
@@ -174,7 +174,7 @@ impl Image {
     }
 
     pub fn set_retired(&mut self) {
-        self.bytes[RETIRED_OFFSET as usize] = 1;
+        self.bytes[RETIRED_WORD_OFFSET as usize] = 1;
     }
 }
 

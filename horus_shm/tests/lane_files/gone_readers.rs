@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use horus_shm::internals::TopicBlocks as _;
-use horus_shm::internals::owner::HELD_BIT;
+use horus_shm::internals::owner::OWNER_HELD_BIT;
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, TypeInfo,
@@ -93,7 +93,7 @@ fn grow_to_the_reader_of_the_oldest_slots(is_held: bool) {
     }
     let place = segment.reader_block(0, Access::Write).unwrap();
     if is_held {
-        place.owner.fetch_or(HELD_BIT, Relaxed);
+        place.owner.fetch_or(OWNER_HELD_BIT, Relaxed);
     } else {
         kill(&segment, 0);
     }
@@ -112,7 +112,7 @@ fn grow_to_the_reader_of_the_oldest_slots(is_held: bool) {
     }
     producer.send_bytes(&vec![1; 320_000]).unwrap();
     if is_held {
-        place.owner.fetch_and(!HELD_BIT, Relaxed);
+        place.owner.fetch_and(!OWNER_HELD_BIT, Relaxed);
     }
 }
 

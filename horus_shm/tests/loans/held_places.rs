@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use horus_shm::internals::TopicBlocks as _;
-use horus_shm::internals::owner::HELD_BIT;
+use horus_shm::internals::owner::OWNER_HELD_BIT;
 use horus_shm::{Access, BorrowError, FanoutShm, RingOptions};
 
 use crate::skips;
@@ -30,7 +30,7 @@ fn the_pins_of_a_dead_reader_take_no_slot_while_its_place_is_held() {
 
     // The place is the first one. It is now as one that a process of this owner word holds.
     let block = ring.segment().reader_block(0, Access::Write).unwrap();
-    block.owner.fetch_or(HELD_BIT, Ordering::Relaxed);
+    block.owner.fetch_or(OWNER_HELD_BIT, Ordering::Relaxed);
     let last = live.borrow().unwrap().expect("a message");
     for number in 4..14 {
         producer.send([number; 512]).unwrap();
@@ -49,6 +49,6 @@ fn the_pins_of_a_dead_reader_take_no_slot_while_its_place_is_held() {
         before,
         "a slot of the dead reader was skipped"
     );
-    block.owner.fetch_and(!HELD_BIT, Ordering::Relaxed);
+    block.owner.fetch_and(!OWNER_HELD_BIT, Ordering::Relaxed);
     drop(pinned);
 }

@@ -98,7 +98,7 @@ impl LoomAnswer {
 
     /// Looks for the reply, and takes it: the value, or `Some(None)` if there is none.
     pub(crate) fn try_take(&self) -> Option<Option<u64>> {
-        match answer::look_for_reply(self) {
+        match answer::load_reply_state(self) {
             ReplyState::Pending | ReplyState::Busy => None,
             ReplyState::Empty => {
                 self.free();
@@ -123,12 +123,12 @@ impl LoomAnswer {
         self.0
             .waker
             .with_mut(|place| unsafe { place.write(Some(waker)) });
-        answer::register_waker(self)
+        answer::try_register_waker(self)
     }
 
     /// Takes the waker back, and drops it.
     pub(crate) fn retract(&self) -> bool {
-        let is_retracted = answer::retract_waker(self);
+        let is_retracted = answer::try_retract_waker(self);
         if is_retracted {
             self.take_waker();
         }

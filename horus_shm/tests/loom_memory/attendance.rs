@@ -114,11 +114,11 @@ impl Process {
                 }
                 continue;
             };
-            match presence::attach(&file).unwrap() {
+            match presence::attach_to_file(&file).unwrap() {
                 AttachOutcome::Attached => return Some(file),
                 // WHY: its retirer may have died, and then this process has to remove it.
                 AttachOutcome::Gone if file.is_retired().unwrap() => {
-                    presence::retire(&file).unwrap();
+                    presence::retire_file(&file).unwrap();
                 }
                 AttachOutcome::Gone => {}
                 AttachOutcome::Retiring => thread::yield_now(),
@@ -175,13 +175,13 @@ impl OpenFile {
 
     /// Leaves, and removes the file if this was the last process in it.
     pub(crate) fn leave(self) {
-        presence::retire(&self).unwrap();
+        presence::retire_file(&self).unwrap();
     }
 
     /// As [`Self::leave`], but is killed before the unlink; the kernel then frees the lock.
     pub(crate) fn leave_killed(mut self) {
         self.dies_retiring = true;
-        presence::retire(&self).unwrap();
+        presence::retire_file(&self).unwrap();
     }
 
     /// Publishes a latched message.
@@ -193,10 +193,10 @@ impl OpenFile {
     /// Leaves, as the drop of a topic that may have latched history.
     #[allow(dead_code, reason = "the shuttle models latch nothing")]
     pub(crate) fn leave_unless_kept(self) {
-        if self.must_stay().unwrap() {
-            self.release();
+        if self.must_be_kept().unwrap() {
+            self.release_lock();
         } else {
-            presence::retire_unless_kept(&self).unwrap();
+            presence::retire_file_unless_kept(&self).unwrap();
         }
     }
 
@@ -209,7 +209,7 @@ impl OpenFile {
 }
 
 impl AttachableFile for OpenFile {
-    fn lock_shared(&self) -> io::Result<bool> {
+    fn try_lock_shared(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
         let excluded = self.others(&tables, |held| held == Lock::Exclusive);
         if excluded && !is_step_left_out("presence/share") {
@@ -219,7 +219,7 @@ impl AttachableFile for OpenFile {
         Ok(true)
     }
 
-    fn lock_exclusive(&self) -> io::Result<bool> {
+    fn try_lock_exclusive(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
         let is_in_use = self.others(&tables, |held| held != Lock::None);
         if is_in_use && !is_step_left_out("presence/exclude") {
@@ -229,7 +229,7 @@ impl AttachableFile for OpenFile {
         Ok(true)
     }
 
-    fn release(&self) {
+    fn release_lock(&self) {
         let mut tables = self.kernel.tables.lock().unwrap();
         let held = &mut tables.locks[self.file][self.process];
         if *held != Lock::Shared || !is_step_left_out("presence/release") {
@@ -247,7 +247,7 @@ impl AttachableFile for OpenFile {
         Ok(())
     }
 
-    fn must_stay(&self) -> io::Result<bool> {
+    fn must_be_kept(&self) -> io::Result<bool> {
         let holds_lock = {
             let tables = self.kernel.tables.lock().unwrap();
             tables.locks[self.file][self.process] == Lock::Exclusive

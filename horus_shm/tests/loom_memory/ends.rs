@@ -54,7 +54,7 @@ impl Producer {
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
         let owners = [&lane.block().owner];
-        owner::claim_first_free(owners.into_iter(), me, is_dead)?;
+        owner::claim_first_free_entry(owners.into_iter(), me, is_dead)?;
         Some(Self::from(lane, me, takeover::take_over(lane, me)))
     }
 
@@ -84,9 +84,9 @@ impl Producer {
             return;
         };
         let word = self.writer.memory().reader_owner(reader);
-        if owner::abandon_gate(word).is_some() {
+        if owner::try_abandon_gate(word).is_some() {
             self.writer
-                .stop_waiting_for(reader, cursor, ReaderId::default());
+                .stop_waiting_for_reader(reader, cursor, ReaderId::default());
             let _ = self.send();
         }
     }
@@ -167,16 +167,16 @@ impl Consumer {
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
         let (reader, predecessor) =
-            owner::hold_with_retries(lane.reader_owners(), me, is_dead, || false)?;
+            owner::hold_first_free_slot(lane.reader_owners(), me, is_dead, || false)?;
         let word = lane.reader_owner(reader);
         let resumes = predecessor != 0
-            && lane.gated_readers().get() & 1 << reader != 0
-            && owner::continue_gate(word, predecessor, me);
+            && lane.gated_reader_mask().get() & 1 << reader != 0
+            && owner::try_continue_gate(word, predecessor, me);
         let resumed = if resumes {
-            gate::resume_position(lane, reader)
+            gate::dead_reader_position(lane, reader)
         } else {
             lane.ungate(reader);
-            owner::own(word);
+            owner::own_held_slot(word);
             lane.announce(reader);
             None
         };
@@ -187,7 +187,8 @@ impl Consumer {
     /// Makes a reader with the history that it requests, gated as `reader` or [`UNGATED`], as a
     /// `RawConsumer`.
     pub(crate) fn late(lane: &LoomLane, reader: u32, asked: History) -> Self {
-        let (mut head, session) = takeover::live_session(lane.block(), |owner| owner == asked.dead);
+        let (mut head, session) =
+            takeover::head_and_live_session_start(lane.block(), |owner| owner == asked.dead);
         if session.is_none_or(|start| start > head) && !is_step_left_out("session/pass over") {
             head = takeover::first_unpublished_position(lane, head);
         }

@@ -2,11 +2,11 @@
 
 use horus_shm::internals::lane::{
     self, LaneReader, LaneWriter, PinnableLane, PinnedMessage, PollOutcome, ReaderPin, SlotBlocked,
-    count_messages,
+    message_count_and_end,
 };
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::pins::{
-    self, LimitMemory, OtherReader, PinLimit, claim_free_pin, clear_pin, free_pin,
+    self, OtherReaderPins, PinLimit, PinLimitMemory, claim_free_pin, clear_pin, free_pin,
 };
 use horus_shm::internals::sync::{Edge, Word};
 use horus_shm::internals::{owner, takeover};
@@ -24,7 +24,7 @@ pub(crate) struct Lender(LaneWriter<LoomLane>);
 
 impl Lender {
     pub(crate) fn first(lane: &LoomLane) -> Self {
-        Self(LaneWriter::new(lane.clone(), 0, false).with_numbering())
+        Self(LaneWriter::new(lane.clone(), 0, false).with_message_numbers())
     }
 
     /// Takes over the lane of `dead`.
@@ -39,17 +39,17 @@ impl Lender {
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
         let owners = [&lane.block().owner];
-        owner::claim_first_free(owners.into_iter(), me, is_dead)?;
+        owner::claim_first_free_entry(owners.into_iter(), me, is_dead)?;
         let pos = takeover::take_over(lane, me);
         Some(Self(
-            LaneWriter::new(lane.clone(), pos, false).with_numbering(),
+            LaneWriter::new(lane.clone(), pos, false).with_message_numbers(),
         ))
     }
 
     /// Claims the slot of the next message, stepping over pinned slots, and does not publish it.
     pub(crate) fn lend(&mut self) {
         while let Err(SlotBlocked::Pinned { .. }) = self.0.claim_slot() {
-            self.0.skip_position();
+            self.0.skip_pinned_position();
         }
     }
 
@@ -59,7 +59,7 @@ impl Lender {
         for _ in 0..=self.0.memory().capacity() {
             let mut claimed = self.0.claim_slot();
             if let Err(SlotBlocked::Pinned { reader }) = claimed
-                && self.0.ignore_held_reader(reader)
+                && self.0.try_ignore_dead_reader(reader)
             {
                 claimed = self.0.claim_slot();
             }
@@ -68,7 +68,7 @@ impl Lender {
                     self.fill(index);
                     return true;
                 }
-                Err(SlotBlocked::Pinned { .. }) => self.0.skip_position(),
+                Err(SlotBlocked::Pinned { .. }) => self.0.skip_pinned_position(),
                 Err(SlotBlocked::NoRoom) => panic!("no reader is gated"),
             }
         }
@@ -77,7 +77,7 @@ impl Lender {
 
     /// Sends the next message into the next slot, which at most readers that copy have pinned.
     pub(crate) fn send_over_copies(&mut self) {
-        let index = self.0.claim_slot_over_copies().unwrap();
+        let index = self.0.claim_slot_pinned_for_copies().unwrap();
         self.fill(index);
     }
 
@@ -115,10 +115,10 @@ pub(crate) struct Borrower {
 impl Borrower {
     /// Makes a reader of the messages that are sent from now on.
     pub(crate) fn join(lane: &LoomLane, me: u32) -> Self {
-        lane.pinning_readers().set_bits_relaxed(1 << me);
-        let (promised, position) = count_messages(lane.block());
+        lane.pinning_reader_mask().set_bits_relaxed(1 << me);
+        let (promised, position) = message_count_and_end(lane.block());
         let reader = LaneReader::new(lane.clone(), position, UNGATED);
-        let reader = reader.with_numbering(Some(promised));
+        let reader = reader.with_message_numbers(Some(promised));
         let held = Shared::new(LoomWord::new(0));
         Self {
             lane: lane.clone(),
@@ -133,7 +133,7 @@ impl Borrower {
     /// Makes it count its losses by positions. WHY: to count by numbers it loads the head and the
     /// skips once more, which multiplies the executions of a model that is not about losses.
     pub(crate) fn without_numbers(mut self) -> Self {
-        self.reader.stop_numbering(self.promised);
+        self.reader.stop_counting_by_numbers(self.promised);
         self
     }
 
@@ -154,7 +154,7 @@ impl Borrower {
     /// Raises the limit of this reader to `limit`, if the limits of all readers are at most `max`
     /// then.
     pub(crate) fn raise_limit(&self, limit: u64, max: u64) -> bool {
-        pins::raise_limit(self, PinLimit { limit, reserved: 0 }, 0, max)
+        pins::raise_pin_limit(self, PinLimit { limit, reserved: 0 }, 0, max)
     }
 
     /// Borrows one message more than it holds, as a `RawConsumer`: first raises its limit, if the
@@ -163,7 +163,7 @@ impl Borrower {
         // Relaxed, here and below: as in `ReaderSlot`.
         let held = self.held.get().count_ones();
         self.raise_limit(u64::from(held) + 1, max);
-        let limit = PinLimit::from_word(self.own_limit().get()).limit;
+        let limit = PinLimit::from_word(self.own_limit_word().get()).limit;
         claim_free_pin(&*self.held, limit as u32)?;
         let in_use = self.held.get().count_ones();
         self.borrow_within_limit(in_use)
@@ -314,16 +314,16 @@ impl Borrower {
     }
 }
 
-impl LimitMemory for Borrower {
+impl PinLimitMemory for Borrower {
     type Word = LoomWord;
 
-    fn own_limit(&self) -> &LoomWord {
+    fn own_limit_word(&self) -> &LoomWord {
         self.lane.pin_limit_word(self.me)
     }
 
-    fn other_readers(&self) -> impl Iterator<Item = OtherReader<'_, LoomWord>> {
+    fn other_readers(&self) -> impl Iterator<Item = OtherReaderPins<'_, LoomWord>> {
         let others = (0..self.lane.pinning()).filter(|&reader| reader != self.me);
-        others.map(|reader| OtherReader {
+        others.map(|reader| OtherReaderPins {
             limit: self.lane.pin_limit_word(reader),
             pins: self.lane.borrow_pins(reader),
         })

@@ -3,10 +3,10 @@
 
 use std::cell::UnsafeCell as UncheckedUnsafeCell;
 
-use horus_shm::internals::holders::Holders;
+use horus_shm::internals::holders::CellReferences;
 use horus_shm::internals::life::{self, CellMemory, SleepOutcome};
 use horus_shm::internals::mailbox::{
-    self, Chain, MailboxLook, MailboxMemory, MailboxReader, NEW_MAILBOX, PushOutcome,
+    self, Chain, MailboxMemory, MailboxReader, NEW_MAILBOX_WORD, NextBlock, PushOutcome,
     RefusalReason, Tag,
 };
 use horus_shm::internals::sync::Edge;
@@ -32,7 +32,7 @@ struct Block {
 pub(crate) struct LoomCell {
     word: LoomWord,
     pub(crate) slot: LoomWord,
-    pub(crate) holders: Holders<LoomWord>,
+    pub(crate) holders: CellReferences<LoomWord>,
     blocks: Box<[Block]>,
     /// The numbers of the blocks that no thread uses.
     free: Mutex<Vec<u64>>,
@@ -59,9 +59,9 @@ impl Place {
             content: UnsafeCell::new(0),
         };
         Self(Box::leak(Box::new(LoomCell {
-            word: LoomWord::new(NEW_MAILBOX),
+            word: LoomWord::new(NEW_MAILBOX_WORD),
             slot: LoomWord::new(0),
-            holders: Holders::new(LoomWord::new(Holders::<LoomWord>::NEW_CELL)),
+            holders: CellReferences::new(LoomWord::new(CellReferences::<LoomWord>::NEW_CELL_WORD)),
             blocks: (0..=blocks).map(block).collect(),
             free: Mutex::new((1..=blocks).collect()),
             reader: UncheckedUnsafeCell::new(MailboxReader::new()),
@@ -133,8 +133,8 @@ impl Place {
         // SAFETY: the caller is the runner.
         let reader = unsafe { &mut *self.0.reader.get() };
         // SAFETY: as above, and the content is moved out.
-        let look = unsafe { reader.take(self, |taken| self.read(taken.block)) };
-        let MailboxLook::Taken(message) = look else {
+        let look = unsafe { reader.take_next_block(self, |taken| self.read(taken.block)) };
+        let NextBlock::Taken(message) = look else {
             return false;
         };
         if let Some(message) = message {
@@ -286,7 +286,7 @@ impl MailboxMemory for Place {
 
     unsafe fn free_block(&self, block: u64) {
         if block == self.last_address_block() {
-            return self.0.holders.mark_last_block_free();
+            return self.0.holders.clear_last_block_sent();
         }
         self.0.free.lock().unwrap().push(block / STEP - 1);
     }
@@ -298,7 +298,7 @@ impl MailboxMemory for Place {
 }
 
 impl CellMemory for Place {
-    fn holders(&self) -> &Holders<LoomWord> {
+    fn holders(&self) -> &CellReferences<LoomWord> {
         &self.0.holders
     }
 

@@ -402,19 +402,19 @@ impl LoomLane {
     /// Marks `reader`, which has no cursors, as gated, and as one that reads messages of the lane.
     pub(crate) fn announce(&self, reader: u32) {
         self.0.readers[reader as usize].reads.set(1);
-        gate::announce_gated_reader(self.gated_readers(), reader);
+        gate::announce_gated_reader(self.gated_reader_mask(), reader);
     }
 
     /// Frees place `reader`, which is `owner`'s; returns false if another thread was faster than
     /// `me`.
     pub(crate) fn free_reader(&self, reader: u32, owner: u64, me: u64) -> bool {
         let word = &self.0.readers[reader as usize].owner;
-        owner::free_entry(word, owner, me, || self.ungate(reader))
+        owner::try_free_slot(word, owner, me, || self.ungate(reader))
     }
 
     /// Clears what the owner of place `reader`, or its predecessor, left.
     pub(crate) fn ungate(&self, reader: u32) {
-        gate::withdraw_gated_reader(self.gated_readers(), reader);
+        gate::withdraw_gated_reader(self.gated_reader_mask(), reader);
         gate::leave_lane(self.cursor(reader));
     }
 }
@@ -480,7 +480,7 @@ impl LaneMemory for LoomLane {
         self.0.readers.len().max(self.0.pins.len()) as u32
     }
 
-    fn gated_readers(&self) -> &LoomWord {
+    fn gated_reader_mask(&self) -> &LoomWord {
         &self.0.gated
     }
 
@@ -573,7 +573,7 @@ impl PinnableLane for LoomLane {
         &self.slot(index).length
     }
 
-    fn pinning_readers(&self) -> &LoomWord {
+    fn pinning_reader_mask(&self) -> &LoomWord {
         &self.0.pinners
     }
 
@@ -589,7 +589,7 @@ impl PinnableLane for LoomLane {
         &self.0.pin_limits[reader as usize]
     }
 
-    fn is_reader_held(&self, reader: u32) -> bool {
-        owner::is_held(self.pin_owner(reader))
+    fn is_reader_slot_held(&self, reader: u32) -> bool {
+        owner::is_slot_held(self.pin_owner(reader))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use horus_shm::internals::sync::{Edge, FutexWord};
-use horus_shm::internals::wait::{Eventcount, Sleeper};
+use horus_shm::internals::wait::{Eventcount, SleeperKind};
 
 use super::{LoomWord, mutation};
 use crate::checker::Shared;
@@ -37,7 +37,7 @@ struct Parts {
 #[derive(Debug, Clone)]
 pub(crate) struct LoomEvent {
     parts: Shared<Parts>,
-    sleeper: Sleeper,
+    sleeper: SleeperKind,
 }
 
 impl LoomEvent {
@@ -50,12 +50,12 @@ impl LoomEvent {
         };
         Self {
             parts: Shared::new(parts),
-            sleeper: Sleeper::Counted,
+            sleeper: SleeperKind::Counted,
         }
     }
 
     /// Returns the same eventcount for another sleeper.
-    pub(crate) fn seen_by(&self, sleeper: Sleeper) -> Self {
+    pub(crate) fn seen_by(&self, sleeper: SleeperKind) -> Self {
         Self {
             parts: Shared::clone(&self.parts),
             sleeper,
@@ -76,7 +76,7 @@ impl Eventcount for LoomEvent {
         &self.parts.waiters
     }
 
-    fn sleeper(&self) -> Sleeper {
+    fn sleeper(&self) -> SleeperKind {
         self.sleeper
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct LoomTickets(Shared<Parts>);
 impl LoomTickets {
     pub(crate) fn new(slots: u64, capacity: u64) -> Self {
         let slot = |index| Slot {
-            stamp: LoomWord::new(ticket::first_stamp(index, capacity)),
+            stamp: LoomWord::new(ticket::initial_stamp(index, capacity)),
             value: UnsafeCell::new(0),
         };
         let [tail, head] = [0, 0].map(LoomWord::new);
@@ -59,12 +59,12 @@ impl LoomTickets {
         let mut run = unsafe { ReceiveRun::begin(self, step) };
         let mut values = Vec::new();
         while (values.len() as u64) < self.0.capacity
-            && let Some(index) = run.find_value()
+            && let Some(index) = run.find_value_slot()
         {
             // SAFETY: `find` returned the slot, and each model has one receiver.
             values.push(unsafe { self.take(index) });
             // SAFETY: as above.
-            unsafe { run.pass_value() };
+            unsafe { run.move_past_value() };
         }
         values
     }

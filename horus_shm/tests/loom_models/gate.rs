@@ -128,7 +128,7 @@ pub(crate) fn a_gate_that_leaves_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let reader = 7;
-        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
+        owner::claim_first_free_entry(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
@@ -148,7 +148,7 @@ pub(crate) fn a_gate_that_died_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [reader, reaper] = [7, 8];
-        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
+        owner::claim_first_free_entry(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
@@ -172,7 +172,7 @@ pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
     explore(2, || {
         let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [before, after] = [7, 8];
-        owner::claim_first_free(lane.reader_owners(), before, |_| false).unwrap();
+        owner::claim_first_free_entry(lane.reader_owners(), before, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
@@ -201,7 +201,7 @@ pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [reader, other_writer] = [7, 2];
-        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
+        owner::claim_first_free_entry(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
@@ -226,18 +226,18 @@ pub(crate) fn a_dead_gate_is_reaped_once() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, CopyOptions::Racing, 1);
         let [dead, after] = [7, 8];
-        owner::claim_first_free(lane.reader_owners(), dead, |_| false).unwrap();
+        owner::claim_first_free_entry(lane.reader_owners(), dead, |_| false).unwrap();
         Consumer::join(&lane, 0);
         let theirs = lane.clone();
         let other = thread::spawn(move || theirs.free_reader(0, dead, 10));
         let mine = lane.free_reader(0, dead, 9);
-        let claimed = owner::claim_first_free(lane.reader_owners(), after, |_| false);
+        let claimed = owner::claim_first_free_entry(lane.reader_owners(), after, |_| false);
         let start = claimed.map(|_| Consumer::join(&lane, 0).start);
         assert!(other.join().unwrap() != mine);
         if let Some(start) = start {
             assert_eq!(lane.reader_owners().next().unwrap().get(), after);
             assert_eq!(
-                (lane.gated_readers().get(), lane.cursor(0).get()),
+                (lane.gated_reader_mask().get(), lane.cursor(0).get()),
                 (1, start + 1)
             );
         }
@@ -256,7 +256,7 @@ pub(crate) fn a_detached_reader_counts_exactly_what_it_lost() {
             let (reader, cursor) = producer.writer.slowest_reader().unwrap();
             producer
                 .writer
-                .stop_waiting_for(reader, cursor, ReaderId::default());
+                .stop_waiting_for_reader(reader, cursor, ReaderId::default());
             producer.send_all(1);
         }
         let _ = producer.send();
@@ -302,7 +302,7 @@ pub(crate) fn a_gate_killed_while_joining_holds_the_writer_for_the_next() {
 fn adopt_after_join(copying: CopyOptions, killed: u32) {
     let lane = LoomLane::new(1, 1, copying, 1);
     let [dead, after] = [7, 8];
-    owner::claim_first_free(lane.reader_owners(), dead, |_| false).unwrap();
+    owner::claim_first_free_entry(lane.reader_owners(), dead, |_| false).unwrap();
     let mut producer = Producer::first(&lane, 1);
     let theirs = lane.clone();
     let adopting = thread::spawn(move || {
@@ -377,7 +377,7 @@ pub(crate) fn a_gate_whose_reaper_is_stopped_is_abandoned() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [reader, reaper] = [7, 8];
-        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
+        owner::claim_first_free_entry(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
@@ -427,7 +427,7 @@ pub(crate) fn the_next_reader_in_an_abandoned_place_is_awaited() {
         Consumer::adopt(&lane, dead, NOBODY).unwrap();
         killed_after(1, || lane.free_reader(0, dead, reaper));
         // The writer of another lane.
-        assert!(owner::abandon_gate(lane.reader_owner(0)).is_some());
+        assert!(owner::try_abandon_gate(lane.reader_owner(0)).is_some());
         let mut producer = Producer::first(&lane, me);
         producer.send_all(1);
         let theirs = lane.clone();
@@ -454,7 +454,7 @@ pub(crate) fn a_dead_reader_is_cleared_by_one_process_at_a_time() {
     explore(3, || {
         let lane = LoomLane::new(1, 1, CopyOptions::Racing, 1);
         let [dead, after] = [7, 8];
-        owner::claim_first_free(lane.reader_owners(), dead, |_| false).unwrap();
+        owner::claim_first_free_entry(lane.reader_owners(), dead, |_| false).unwrap();
         let announced = Rc::new(UnsafeCell::new(true));
         let clear = |announced: &UnsafeCell<bool>| {
             // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
@@ -464,11 +464,12 @@ pub(crate) fn a_dead_reader_is_cleared_by_one_process_at_a_time() {
             let (lane, announced) = (lane.clone(), Rc::clone(&announced));
             thread::spawn(move || {
                 let word = lane.reader_owners().next().unwrap();
-                owner::clear_dead_entry(word, dead, me, || clear(&announced))
+                owner::try_clear_dead_slot(word, dead, me, || clear(&announced))
             })
         });
         let word = lane.reader_owners().next().unwrap();
-        if owner::claim_first_free([word].into_iter(), after, |owner| owner == dead).is_some() {
+        if owner::claim_first_free_entry([word].into_iter(), after, |owner| owner == dead).is_some()
+        {
             clear(&announced);
         }
         for clearing in clearing {

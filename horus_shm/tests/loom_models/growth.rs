@@ -41,10 +41,10 @@ impl Growing {
     fn grow(&self, producer: &mut Producer) {
         assert_eq!(producer.writer.position(), self.base);
         self.first.block().generation.set(self.second.generation());
-        // ORDERING(change): pairs with the load in `Follower::look`.
+        // ORDERING(change_counter): pairs with the load in `Follower::look`.
         self.control
             .changes
-            .fetch_add_one_ordered(edge::CHANGE_PUBLISH);
+            .fetch_add_one_ordered(edge::CHANGE_COUNTER_PUBLISH);
         producer.writer.move_to_extent(self.second.clone());
     }
 }
@@ -68,8 +68,8 @@ impl Follower {
     }
 
     fn look(&mut self) {
-        // ORDERING(change): pairs with the count in `Growing::grow`.
-        let changes = self.growing.control.changes.load(edge::CHANGE_SEE);
+        // ORDERING(change_counter): pairs with the count in `Growing::grow`.
+        let changes = self.growing.control.changes.load(edge::CHANGE_COUNTER_SEE);
         if changes == self.known || self.is_in_second {
             return;
         }
@@ -79,8 +79,8 @@ impl Follower {
             return;
         }
         let reader = &mut self.consumer.reader;
-        reader.set_end(self.growing.base);
-        if reader.has_reached(self.growing.base) {
+        reader.set_extent_end(self.growing.base);
+        if reader.has_read_up_to(self.growing.base) {
             reader.move_to_extent(self.growing.second.clone(), 0);
             self.is_in_second = true;
             self.known = changes;

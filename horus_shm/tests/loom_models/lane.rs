@@ -141,10 +141,12 @@ pub(crate) fn a_reader_that_sees_a_change_sees_the_generation() {
             let lanes = Rc::clone(&lanes);
             thread::spawn(move || {
                 lanes[lane].generation.set(1);
-                control.changes.fetch_add_one_ordered(edge::CHANGE_PUBLISH);
+                control
+                    .changes
+                    .fetch_add_one_ordered(edge::CHANGE_COUNTER_PUBLISH);
             })
         });
-        let changes = control.changes.load(edge::CHANGE_SEE);
+        let changes = control.changes.load(edge::CHANGE_COUNTER_SEE);
         let generations: u64 = lanes.iter().map(|lane| lane.generation.get()).sum();
         assert!(generations >= changes);
         claiming
@@ -161,11 +163,11 @@ pub(crate) fn a_lane_that_is_read_is_polled() {
         let theirs = Rc::clone(&lanes);
         lanes.publish(0b01, 1);
         let reading = thread::spawn(move || theirs.publish(0b11, 2));
-        let seen = lanes.mask_for(2);
+        let seen = lanes.mask_for_change_count(2);
         assert!(seen.is_none_or(|mask| mask == 0b11));
         reading.join().unwrap();
-        assert_eq!(lanes.mask_for(2), Some(0b11));
-        assert_eq!(lanes.mask_for(1), None);
+        assert_eq!(lanes.mask_for_change_count(2), Some(0b11));
+        assert_eq!(lanes.mask_for_change_count(1), None);
     });
 }
 
@@ -180,10 +182,10 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
             thread::spawn(move || {
                 // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
                 reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });
-                ready.set_bits_ordered(1 << lane, edge::READY_PUBLISH);
+                ready.set_bits_ordered(1 << lane, edge::LANE_READY_PUBLISH);
             })
         });
-        let seen = ready.load(edge::READY_SEE);
+        let seen = ready.load(edge::LANE_READY_SEE);
         for lane in [0, 1] {
             if seen & (1 << lane) != 0 {
                 // SAFETY: the cell is alive, and loom fails the model if a writer is in it.

@@ -86,7 +86,7 @@ pub(crate) fn a_sender_waits_for_room() {
                 loop {
                     assert!(mailbox::mailbox_depth(cell) <= 1);
                     match send_and_run(cell, 20, &wake_senders) {
-                        Err(RefusalReason::Full) if mailbox::mark_room_wanted(cell, 1) => {
+                        Err(RefusalReason::Full) if mailbox::try_mark_room_wanted(cell, 1) => {
                             return None;
                         }
                         Err(RefusalReason::Full) => {}
@@ -116,7 +116,7 @@ pub(crate) fn a_sender_waits_for_a_step() {
             let poll = || {
                 loop {
                     match cell.send(20) {
-                        Err(RefusalReason::Full) if mailbox::mark_room_wanted(cell, 1) => {
+                        Err(RefusalReason::Full) if mailbox::try_mark_room_wanted(cell, 1) => {
                             return None;
                         }
                         Err(RefusalReason::Full) => {}

@@ -59,21 +59,21 @@ pub(crate) fn a_publisher_that_moved_keeps_a_lap_for_its_reader() {
         let lane = LoomLane::new(1, 1, CopyOptions::Racing, 1);
         let moved_to = Rc::new(LoomWord::new(0));
         let mut producer = Producer::first(&lane, 1);
-        producer.writer.stop_before(lane.lead_max());
+        producer.writer.set_stop_position(lane.writer_lead_max());
         let (theirs, announced) = (lane.clone(), Rc::clone(&moved_to));
         let reading = thread::spawn(move || {
             theirs.announce(0);
             let mut consumer = Consumer::gated(&theirs, 0, gate::join_lane(&theirs, 0, 0));
             assert_eq!(consumer.start, 0);
-            // ORDERING(epoch): as in `ReaderSlot::announce_move`.
-            announced.store(1, edge::EPOCH_PUBLISH);
+            // ORDERING(session_owner): as in `ReaderSlot::announce_move`.
+            announced.store(1, edge::SESSION_OWNER_PUBLISH);
             consumer.poll();
             consumer
         });
         for _ in 0..3 {
-            // ORDERING(epoch): as in `awaits_reader`.
-            if producer.send().is_err() && moved_to.load(edge::EPOCH_SEE) == 1 {
-                producer.writer.stop_before(u64::MAX);
+            // ORDERING(session_owner): as in `awaits_reader`.
+            if producer.send().is_err() && moved_to.load(edge::SESSION_OWNER_SEE) == 1 {
+                producer.writer.set_stop_position(u64::MAX);
             }
         }
         let mut consumer = reading.join().unwrap();
@@ -91,16 +91,16 @@ pub(crate) fn a_reader_leaves_no_file_in_which_a_publisher_stays() {
         let [owner, is_name_lost] = words.each_ref().map(Rc::clone);
         let theirs = lane.clone();
         let claiming = thread::spawn(move || {
-            owner::claim_first_free([&*owner].into_iter(), 1, |_| false).unwrap();
-            // ORDERING(leave): as in `LaneClaim::claim_in_named_file`.
-            theirs.fence(edge::LEAVE_CLAIM);
+            owner::claim_first_free_entry([&*owner].into_iter(), 1, |_| false).unwrap();
+            // ORDERING(name_lost): as in `LaneClaim::claim_in_named_file`.
+            theirs.fence(edge::NAME_LOST_CLAIM_FENCE);
             is_name_lost.get() == 0
         });
         let [owner, is_name_lost] = words.each_ref().map(Rc::clone);
         let reading = thread::spawn(move || {
             let may_leave = is_name_lost.get() == 1;
-            // ORDERING(leave): as in `RawConsumer::finish_file_if_read`.
-            lane.fence(edge::LEAVE_LOOK);
+            // ORDERING(name_lost): as in `RawConsumer::finish_file_if_read`.
+            lane.fence(edge::NAME_LOST_READER_FENCE);
             may_leave && owner.get() == 0
         });
         // The user removes the file.

@@ -172,7 +172,7 @@ pub(crate) fn a_session_that_only_skips_hides_no_history() {
             let (pin, pinned) = holder.borrow().unwrap();
             let theirs = lane.clone();
             let joining = thread::spawn(move || {
-                let (head, _) = takeover::live_session(theirs.block(), |_| false);
+                let (head, _) = takeover::head_and_live_session_start(theirs.block(), |_| false);
                 takeover::history_start(theirs.block(), head)
             });
             killed_after(stores, || {
@@ -387,7 +387,7 @@ pub(crate) fn a_pin_whose_reaper_is_stopped_is_ignored() {
             dying.join().unwrap();
             // Only the exchange by which it holds the place.
             killed_after(1, || {
-                owner::free_entry(theirs.pin_owner(0), reader, reaper, || {})
+                owner::try_free_slot(theirs.pin_owner(0), reader, reaper, || {})
             })
         });
         lender.send();
@@ -411,10 +411,10 @@ pub(crate) fn the_next_reader_in_a_held_place_keeps_its_pins() {
             let place = theirs.pin_owner(0);
             let is_dead = |owner| owner == dead;
             assert!(
-                owner::hold_with_retries([place].into_iter(), next, is_dead, || false).is_some()
+                owner::hold_first_free_slot([place].into_iter(), next, is_dead, || false).is_some()
             );
             clear_pin(theirs.pin_word(0, 0));
-            owner::own(place);
+            owner::own_held_slot(place);
             let mut reader = Borrower::join(&theirs, 0).without_numbers();
             let borrowed = reader.borrow();
             (reader, borrowed)

@@ -40,7 +40,7 @@ pub(crate) fn a_file_without_its_name_is_not_in_use() {
         two.remove_by_hand();
         let other = thread::spawn(move || two.join().unwrap().has_the_name());
         assert_ne!(
-            presence::attach(&file).unwrap(),
+            presence::attach_to_file(&file).unwrap(),
             presence::AttachOutcome::Attached
         );
         assert!(other.join().unwrap());

@@ -69,7 +69,7 @@ pub(crate) fn the_head_of_a_takeover_covers_all_published_messages() {
             let dying = thread::spawn(move || killed_after(4, || victim.send()));
             let theirs = lane.clone();
             let reading = thread::spawn(move || {
-                if takeover::live_session(theirs.block(), |_| false).0 > 0 {
+                if takeover::head_and_live_session_start(theirs.block(), |_| false).0 > 0 {
                     let mut consumer = Consumer::late(&theirs, reader, History::of_all(1));
                     assert_eq!(consumer.poll(), PollOutcome::Message);
                 }
@@ -92,7 +92,9 @@ pub(crate) fn a_takeover_may_be_killed_anywhere() {
             killed_after(killed, || victim.send()).unwrap();
             let heir = killed_after(killed_again, || Producer::claim(&lane, 2, 1));
             let dead = if heir.is_some() { 2 } else { 1 };
-            let session = |dead| takeover::live_session(lane.block(), move |owner| owner == dead).1;
+            let session = |dead| {
+                takeover::head_and_live_session_start(lane.block(), move |owner| owner == dead).1
+            };
             assert_eq!(session(dead), None);
             let mut successor = Producer::claim(&lane, 3, dead).unwrap();
             let resumed = 2 + u64::from(killed >= 4);
@@ -253,11 +255,11 @@ pub(crate) fn a_message_after_a_takeover_is_new_or_history() {
             let joining = thread::spawn(move || {
                 let block = theirs.block();
                 let state = TakeoverState::load(block);
-                let (_, session) = takeover::live_session(block, |_| false);
+                let (_, session) = takeover::head_and_live_session_start(block, |_| false);
                 let has_history = block.latched.get() != 0 || session.is_some();
                 theirs.announce(0);
                 let start = gate::join_lane(&theirs, 0, u64::MAX);
-                start == 0 || has_history || !state.is_present(&theirs)
+                start == 0 || has_history || !state.is_unchanged(&theirs)
             });
             let mut publisher = Producer::claim(&lane, 2, NOBODY).unwrap();
             lane.block().latched.set(latched);
@@ -279,13 +281,16 @@ pub(crate) fn a_death_is_recorded_before_its_place_shows_another_endpoint() {
         });
         let (theirs, log) = (lane.clone(), Rc::clone(&deaths));
         let watching = thread::spawn(move || {
-            let joined = Word::load(&theirs.block().epoch_owner, edge::EPOCH_SEE);
-            assert!(joined == 1 || log.contains(0, 1), "{joined} after a death");
+            let joined = Word::load(&theirs.block().epoch_owner, edge::SESSION_OWNER_SEE);
+            assert!(
+                joined == 1 || log.contains_death(0, 1),
+                "{joined} after a death"
+            );
         });
-        deaths.record(0, lane.block().epoch_owner.get());
+        deaths.record_death(0, lane.block().epoch_owner.get());
         Producer::claim(&lane, 2, 1).unwrap().leave();
         watching.join().unwrap();
-        assert!(!deaths.contains(0, 2), "it left");
+        assert!(!deaths.contains_death(0, 2), "it left");
     });
 }
 
@@ -306,7 +311,10 @@ pub(crate) fn an_ended_session_is_no_history() {
                 (ended, Consumer::late(&theirs, reader, asked).polls(1))
             });
             producer.leave();
-            assert_eq!(takeover::live_session(lane.block(), |_| false), (2, None));
+            assert_eq!(
+                takeover::head_and_live_session_start(lane.block(), |_| false),
+                (2, None)
+            );
             let mut producer = Producer::claim(&lane, 1, NOBODY).unwrap();
             producer.send_all(1);
             let (ended, mut consumer) = joining.join().unwrap();

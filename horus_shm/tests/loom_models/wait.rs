@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use horus_shm::internals::sync::Word;
-use horus_shm::internals::wait::{SLEEP_MAX, Sleeper, has_sleepers, sleep_once, wake};
+use horus_shm::internals::wait::{SLEEP_MAX, SleeperKind, has_sleepers, sleep_once, wake};
 use loom::thread;
 
 use crate::loom_memory::LoomWord;
@@ -32,7 +32,7 @@ pub(crate) fn no_wake_is_lost() {
         let messages = Rc::new(LoomWord::new(0));
         let event = LoomEvent::new();
         let theirs = Rc::clone(&messages);
-        let seen = event.seen_by(Sleeper::Bit(3));
+        let seen = event.seen_by(SleeperKind::Bit(3));
         let waiting = thread::spawn(move || wait_for(1, &theirs, &seen));
         send(&messages, &event);
         waiting.join().unwrap();
@@ -58,7 +58,10 @@ pub(crate) fn no_wake_is_lost_in_a_stream() {
 
 /// Every sleeper is woken, in whatever order they announce themselves.
 pub(crate) fn every_sleeper_is_woken() {
-    for sleepers in [[Sleeper::Bit(0), Sleeper::Bit(1)], [Sleeper::Counted; 2]] {
+    for sleepers in [
+        [SleeperKind::Bit(0), SleeperKind::Bit(1)],
+        [SleeperKind::Counted; 2],
+    ] {
         explore(2, move || {
             let messages = Rc::new(LoomWord::new(0));
             let event = LoomEvent::new();

@@ -81,7 +81,7 @@ impl LaneMemory for Lane {
         READERS
     }
 
-    fn gated_readers(&self) -> &AtomicU64 {
+    fn gated_reader_mask(&self) -> &AtomicU64 {
         &self.0.gated
     }
 
@@ -133,7 +133,7 @@ impl PinnableLane for Lane {
         &self.0.lengths[index as usize]
     }
 
-    fn pinning_readers(&self) -> &AtomicU64 {
+    fn pinning_reader_mask(&self) -> &AtomicU64 {
         &self.0.pinners
     }
 
@@ -150,7 +150,7 @@ impl PinnableLane for Lane {
         &self.0.pin_limits[reader as usize]
     }
 
-    fn is_reader_held(&self, _reader: u32) -> bool {
+    fn is_reader_slot_held(&self, _reader: u32) -> bool {
         false
     }
 }
@@ -167,7 +167,7 @@ pub(crate) fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
                 return true;
             }
             Err(SlotBlocked::NoRoom) => return false,
-            Err(SlotBlocked::Pinned { .. }) => writer.skip_position(),
+            Err(SlotBlocked::Pinned { .. }) => writer.skip_pinned_position(),
         }
     }
     false

@@ -66,7 +66,7 @@ mod avx {
         let dst = shared.as_mut_ptr().cast();
         let src = private.as_ptr().cast();
         // SAFETY: both buffers have this size, and belong to this thread.
-        counted!(unsafe { copy::store(dst, src, size_of::<Message>()) })
+        counted!(unsafe { copy::copy_to_shared(dst, src, size_of::<Message>()) })
     }
 
     #[inline(never)]
@@ -74,7 +74,7 @@ mod avx {
         let dst = private.as_mut_ptr().cast();
         let src = shared.as_ptr().cast();
         // SAFETY: both buffers have this size, and belong to this thread.
-        counted!(unsafe { copy::load(dst, src, size_of::<Message>()) })
+        counted!(unsafe { copy::copy_from_shared(dst, src, size_of::<Message>()) })
     }
 
     #[inline(never)]

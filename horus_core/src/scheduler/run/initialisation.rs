@@ -7,7 +7,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::thread::leave_real_time;
+use horus_shm::internals::thread::leave_real_time_policy;
 
 use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::run::pending_node::PendingNode;
@@ -41,7 +41,7 @@ pub(crate) fn init_nodes(entries: &mut [PendingNode], clock: &Clock, shared: &Ru
         };
         let poll = move || {
             // WHY: as in `spawn_thread`.
-            leave_real_time();
+            leave_real_time_policy();
             nodes.check_until_init_is_over(&messages);
         };
         let poll = thread::Builder::new()
@@ -141,7 +141,7 @@ impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
         let given = Arc::new(Mutex::new(Some(runner)));
         let to_thread = Arc::clone(&given);
         let work = move || {
-            leave_real_time();
+            leave_real_time_policy();
             if let Some(runner) = lock(&to_thread).take() {
                 apply_emergency_stop_until_safe(&mut *runner, clock, &over);
                 // WHY ignored: without a receiver, no node is checked any more.

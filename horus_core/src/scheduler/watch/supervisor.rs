@@ -120,7 +120,7 @@ impl Supervisor {
         let mut wake = self.endpoints.supervisor_wait_set();
         while !self.shared.are_all_nodes_shut_down() {
             let now_ns = clock.now_ns();
-            if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
+            if let Some(signal) = self.signals.upgrade().and_then(|all| all.received_signal()) {
                 self.shared.stop(StopReason::Signal(signal));
             }
             self.safe_state_wait_left = SAFE_STATE_RESULT_WAIT_MAX;

@@ -18,7 +18,7 @@ use super::watch::{ConsumerProgress, Watch};
 use crate::os;
 use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
-use crate::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
+use crate::wait::{EVENTCOUNTS_MAX, LocalEventcount, WaitPolicy};
 
 /// Maximum number of threads that serve alarms, that is, wake tasks when messages arrive. If there
 /// are more alarms than these threads can wait for, the last thread serves the rest, and polls
@@ -28,7 +28,7 @@ const ALARM_THREADS_MAX: usize = 32;
 /// Maximum number of alarms of each thread except the last one. It is one less than the number of
 /// events for which a thread can sleep, because each thread also waits for changes of its own list
 /// of alarms.
-const ALARMS_PER_THREAD: usize = EVENTS_MAX - 1;
+const ALARMS_PER_THREAD: usize = EVENTCOUNTS_MAX - 1;
 
 /// Time without waiting tasks after which a thread that serves alarms ends.
 const IDLE_THREAD_TIMEOUT: Duration = Duration::from_secs(1);

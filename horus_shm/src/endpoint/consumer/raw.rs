@@ -33,7 +33,7 @@ use crate::os::fault;
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane::{LaneReader, PollOutcome};
-use crate::protocol::layout::CAPACITY_MIN;
+use crate::protocol::layout::LANE_CAPACITY_MIN;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
@@ -275,7 +275,7 @@ impl RawConsumer {
             sized,
             longest,
             lap: 1,
-            pinnable_slots: CAPACITY_MIN,
+            pinnable_slots: LANE_CAPACITY_MIN,
             whole: false,
             has_later: false,
             unmatched: Vec::new(),
@@ -397,7 +397,7 @@ impl RawConsumer {
             // the capacity.
             unsafe { memory.load_racing(index, dst, bytes) };
             // WHY: after a truncation the copy came from private zero pages and is no message.
-            (fault::epoch_after_access() == *seen_epoch).then_some(())
+            (fault::fault_epoch_after_access() == *seen_epoch).then_some(())
         };
         // WHY: then a message to be timed can only be the last one.
         let limit = limit.min(telemetry::messages_until_sample(reader.position()));
@@ -432,14 +432,14 @@ impl RawConsumer {
     /// similar function.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
-        fault::epoch() != self.seen_epoch && !self.check_health_and_move()
+        fault::fault_epoch() != self.seen_epoch && !self.check_health_and_move()
     }
 
     /// Does the same as [`Self::is_unusable`] after the caller has accessed shared memory. True
     /// means that the bytes that were read must be discarded.
     #[inline(always)]
     fn is_unusable_after_access(&mut self) -> bool {
-        fault::epoch_after_access() != self.seen_epoch && !self.check_health()
+        fault::fault_epoch_after_access() != self.seen_epoch && !self.check_health()
     }
 
     /// Checks this consumer's files and handle, after the process-wide fault counter (of events
@@ -482,7 +482,7 @@ impl RawConsumer {
     /// publisher, in the current file or a former one, matches this consumer.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
-        if fault::epoch() != self.seen_epoch {
+        if fault::fault_epoch() != self.seen_epoch {
             let topic = self.segment.label();
             self.segment
                 .fault_epoch_if_usable()

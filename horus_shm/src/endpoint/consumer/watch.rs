@@ -21,13 +21,13 @@ use crate::os::futex::monotonic_time;
 use crate::os::region::{Access, Region};
 use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::layout::{POSITION_MAX, ReaderBlock, WaitBlock};
-use crate::protocol::memory::Readers;
+use crate::protocol::memory::ReaderBlocks;
 use crate::protocol::reading::ReadLanes;
 use crate::protocol::shape::reader_bytes;
 use crate::protocol::sync::{Word, edge};
 use crate::wait::{
-    EVENTS_MAX, Event, Eventcount, LocalEventcount, POLL_INTERVAL, SLEEP_MAX, WaitPolicy,
-    sleep_once, wait_in_slices, wake,
+    EVENTCOUNTS_MAX, Eventcount, EventcountView, LocalEventcount, POLL_INTERVAL, SLEEP_MAX,
+    WaitPolicy, sleep_once, wait_in_slices, wake,
 };
 
 /// Maximum length of a sleep of a thread that need not poll, because another thread wakes it when
@@ -39,7 +39,7 @@ const UNPOLLED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub(crate) struct ConsumerProgress {
     /// The blocks of all readers of the topic; if the consumer is an observer, only its own block.
-    readers: Readers,
+    readers: ReaderBlocks,
     /// Index in `readers` of the consumer's own block.
     reader: u32,
     lanes: u32,
@@ -87,7 +87,7 @@ impl ConsumerProgress {
         let block = unsafe { wait.add(wait_bytes) };
         // SAFETY: the region, which `memory` keeps, holds a wait block, and one reader's block and
         // cursors; zeroed memory is valid for them.
-        let readers = unsafe { Readers::new(wait.cast(), block, bytes, 1) };
+        let readers = unsafe { ReaderBlocks::new(wait.cast(), block, bytes, 1) };
         let memory = Arc::new(ReaderBlockMemory::Own(region));
         Self::new((readers, 0), lanes, memory, health)
     }
@@ -106,7 +106,7 @@ impl ConsumerProgress {
     }
 
     fn new(
-        (readers, reader): (Readers, u32),
+        (readers, reader): (ReaderBlocks, u32),
         lanes: u32,
         memory: Arc<ReaderBlockMemory>,
         health: Arc<ConsumerHealth>,
@@ -136,7 +136,7 @@ impl ConsumerProgress {
     }
 
     /// Returns the blocks of all readers of the topic, including that of the consumer.
-    pub(super) const fn readers(&self) -> Readers {
+    pub(super) const fn readers(&self) -> ReaderBlocks {
         self.readers
     }
 
@@ -193,7 +193,11 @@ impl ConsumerProgress {
     /// lanes.
     fn lanes_to_poll(&self, change_count: u64) -> impl Iterator<Item = u32> + use<> {
         let all = u64::MAX >> (u64::BITS - self.lanes);
-        let lanes = self.read_lanes.mask_for(change_count).unwrap_or(all) & all;
+        let lanes = self
+            .read_lanes
+            .mask_for_change_count(change_count)
+            .unwrap_or(all)
+            & all;
         // WHY none of a closed consumer: its cursors may be those of another one by now.
         let mut left = if self.closed.get() == 0 { lanes } else { 0 };
         iter::from_fn(move || {
@@ -285,7 +289,7 @@ pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&Re
     }
     if let Some(event) = place.and_then(ReaderSlot::event) {
         // ORDERING(wake): pairs with the fence in `sleep_once`.
-        crate::protocol::sync::fence(edge::WAKE_LOOK);
+        crate::protocol::sync::fence(edge::WAKE_SENDER_FENCE);
         // Relaxed: as in `wait::has_sleepers`.
         if event.waiters_word().get() != 0 {
             wake(&event);
@@ -355,7 +359,7 @@ impl Watch {
                 .fault_epoch_if_usable()
                 .map(|seen| checked_epoch.set(seen))
         };
-        checked_epoch.get() == fault::epoch() || checked().is_ok()
+        checked_epoch.get() == fault::fault_epoch() || checked().is_ok()
     }
 
     /// Returns true if the consumer can never receive again, because the topic's memory is lost:
@@ -523,7 +527,7 @@ impl Watch {
         own_eventcounts: &[&LocalEventcount],
         watches: &[Self],
         longest_sleep: Duration,
-        sleep: impl FnOnce(&[&Event<'_>], Duration) -> R,
+        sleep: impl FnOnce(&[&EventcountView<'_>], Duration) -> R,
     ) -> R {
         // WHY kept: the bit under which this thread sleeps must not be given to another reader.
         let mut places = Vec::with_capacity(watches.len());
@@ -532,7 +536,7 @@ impl Watch {
             .for_each(|watch| watch.collect_reader_slots(&mut places));
         let theirs = places.iter().filter_map(|place| place.event());
         let own_events = own_eventcounts.iter().map(|own| own.event());
-        let events: Vec<_> = own_events.chain(theirs).take(EVENTS_MAX).collect();
+        let events: Vec<_> = own_events.chain(theirs).take(EVENTCOUNTS_MAX).collect();
         let all = own_eventcounts.len() + watches.iter().map(Self::read_file_count).sum::<usize>();
         let slice = if events.len() < all {
             POLL_INTERVAL

@@ -24,7 +24,7 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
-use crate::protocol::copy::MOTOR_COMMAND_BYTES;
+use crate::protocol::copy::FAST_PATH_MESSAGE_BYTES;
 use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::layout::{LaneBlock, WaitBlock};
 use crate::protocol::memory::{LaneMemory, RawLane};
@@ -32,7 +32,7 @@ use crate::protocol::owner;
 use crate::protocol::sync::Word;
 use crate::protocol::takeover::end_session;
 use crate::protocol::telemetry;
-use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
+use crate::wait::{EventcountView, SleeperKind, WakeOrder, has_sleepers, wake};
 
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
@@ -189,7 +189,7 @@ impl RawProducer {
         let in_place = offer.shape.request().pinnable;
         let slot_bytes = extent.offer.shape.request().payload_bytes;
         // WHY with the numbers also if this publisher skips no slot: earlier ones may have.
-        let writer = LaneWriter::new(raw, position, gated).with_numbering();
+        let writer = LaneWriter::new(raw, position, gated).with_message_numbers();
         let mut this = Self {
             writer,
             seen_epoch,
@@ -231,7 +231,7 @@ impl RawProducer {
     /// that makes each call check.
     fn store_seen_fault_epoch(&mut self, seen_epoch: u64) {
         self.seen_epoch = if self.segment.is_name_lost() || !self.awaited.is_empty() {
-            fault::NO_EPOCH
+            fault::NO_FAULT_EPOCH
         } else {
             seen_epoch
         };
@@ -255,7 +255,7 @@ impl RawProducer {
     /// `src` is readable for `bytes` bytes. `bytes` is at most [`Self::slot_bytes`].
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
-        if fault::epoch() != self.seen_epoch {
+        if fault::fault_epoch() != self.seen_epoch {
             self.check_health_and_move()?;
         }
         // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
@@ -280,7 +280,7 @@ impl RawProducer {
             return unsafe { self.write_in_place(src, bytes) };
         }
         let pos = self.writer.position();
-        if telemetry::is_sampled(pos) {
+        if telemetry::is_latency_sampled(pos) {
             telemetry::record_publication_time(self.writer.memory().block(), pos, monotonic_time);
             self.remove_obsolete_extents_if_due();
         }
@@ -303,9 +303,9 @@ impl RawProducer {
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.assert_valid_length(message.len());
         self.reserve(message.len() as u64)?;
-        if message.len() == MOTOR_COMMAND_BYTES {
+        if message.len() == FAST_PATH_MESSAGE_BYTES {
             // SAFETY: the slice is readable, and at most as long as the payload.
-            return unsafe { self.send(message.as_ptr(), MOTOR_COMMAND_BYTES) };
+            return unsafe { self.send(message.as_ptr(), FAST_PATH_MESSAGE_BYTES) };
         }
         // SAFETY: as above.
         unsafe { self.send(message.as_ptr(), message.len()) }
@@ -334,7 +334,7 @@ impl RawProducer {
     /// write; returns an error if it was, because the bytes may have gone to private zero pages.
     #[inline(always)]
     fn check_file_not_truncated(&mut self) -> Result<(), SendError<()>> {
-        if fault::epoch_after_access() != self.seen_epoch {
+        if fault::fault_epoch_after_access() != self.seen_epoch {
             self.check_health()?;
         }
         Ok(())
@@ -373,16 +373,16 @@ impl RawProducer {
     fn wake_readers_after_new_lane(&mut self) {
         // SAFETY: as in `readers_event`.
         let block = unsafe { &*self.wait };
-        let event = Event::of_messages(block, Sleeper::Counted, WakeOrder::Fences);
+        let event = EventcountView::of_messages(block, SleeperKind::Counted, WakeOrder::Fences);
         if has_sleepers(&event) {
             self.wake_sleeping_readers();
         }
     }
 
     #[inline(always)]
-    fn readers_event(&self) -> Event<'_> {
+    fn readers_event(&self) -> EventcountView<'_> {
         // SAFETY: it points into the segment, which this producer keeps; it contains only atomics.
-        Event::of_messages(unsafe { &*self.wait }, Sleeper::Counted, self.order)
+        EventcountView::of_messages(unsafe { &*self.wait }, SleeperKind::Counted, self.order)
     }
 
     #[cold]

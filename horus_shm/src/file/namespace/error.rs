@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::file::name::NameError;
-use crate::os::advice::advice_on;
+use crate::os::advice::advice_for_error;
 use crate::os::group;
 use crate::process::liveness::RegistryError;
 
@@ -159,14 +159,14 @@ pub enum NamespaceError {
     Registry(#[from] RegistryError),
 }
 
-/// Returns what a user can do about a system error, as [`advice_on`] does. If the parent of the
-/// directory is missing, that has to be made first.
+/// Returns what a user can do about a system error, as [`advice_for_error`] does. If the parent of
+/// the directory is missing, that has to be made first.
 fn advice_on_directory(doing: &str, source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound if doing == "open" => {
             ": make it first (mkdir -p), or set HORUS_SHM_DIR to another"
         }
-        _ => advice_on(source),
+        _ => advice_for_error(source),
     }
 }
 

@@ -156,7 +156,7 @@ impl NamespaceRemoval {
         directory::refuse_if_foreign(&stat, &self.path, self.access)
             .map_err(|refused| self.io_error("remove")(io::Error::other(refused)))?;
         // WHY held until the end: no process can join meanwhile.
-        let _lock = match liveness::lock_out_all(dir, self.access) {
+        let _lock = match liveness::lock_out_all_processes(dir, self.access) {
             Ok(Ok(lock)) => lock,
             Ok(Err(process)) => return Err(self.in_use_error(process)),
             // WHY success: another process has removed the namespace.
@@ -217,13 +217,13 @@ impl NamespaceRemoval {
             }
             // WHY: another process has a lease on it, because it removes or replaces the file.
             Err(error) if error.kind() == WouldBlock => {
-                return Err(self.in_use_error(liveness::find_user(&stat)));
+                return Err(self.in_use_error(liveness::find_process_with_open_file(&stat)));
             }
             Err(error) => return Err(self.io_error("open a topic of")(error)),
         };
         match lock::try_write_lease(fd.as_fd()) {
             Ok(true) => Ok(Some(fd)),
-            Ok(false) => Err(self.in_use_error(liveness::find_user(&stat))),
+            Ok(false) => Err(self.in_use_error(liveness::find_process_with_open_file(&stat))),
             Err(error) => {
                 self.check_owner(&stat)?;
                 Err(self.io_error("lease a topic of")(error))
@@ -251,11 +251,11 @@ impl NamespaceRemoval {
     ) -> Result<(), NamespaceRemoveError> {
         directory::remove_unfinished_directories_of(dir, OsStr::new(TOPICS_DIRECTORY));
         self.remove_entry(dir, OsStr::new(TOPICS_DIRECTORY))?;
-        self.remove_entry(dir, OsStr::new(liveness::FILE_NAME))?;
+        self.remove_entry(dir, OsStr::new(liveness::REGISTRY_FILE_NAME))?;
         // WHY success: once the registry is gone, other processes may use the name. One that waited
         // for that has made a new registry.
         let is_used_again = || {
-            let registry = Path::new(name).join(liveness::FILE_NAME);
+            let registry = Path::new(name).join(liveness::REGISTRY_FILE_NAME);
             os::fstatat(parent, registry).is_ok()
         };
         match self.remove_entry(parent, name) {

@@ -145,7 +145,7 @@ impl TopicBlocks for TopicMemory {
     }
 
     fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError> {
-        let (_, position) = lane::count_messages(self.lane_block(lane, Access::Read)?);
+        let (_, position) = lane::message_count_and_end(self.lane_block(lane, Access::Read)?);
         let extent = self.make_extent(lane, position, offer)?;
         self.publish_extent(extent.id)?;
         self.lane_file(lane)

@@ -215,8 +215,8 @@ impl TopicMemory {
         }
         if block.head.get() < position {
             // WHY only now: a lane whose extent cannot be made stays as it was.
-            // ORDERING(head): pairs with the load in `count_messages`: a thread that sees that the
-            // head is not 0 sees where the lane begins.
+            // ORDERING(head): pairs with the load in `message_count_and_end`: a thread that
+            // sees that the head is not 0 sees where the lane begins.
             Word::store(&block.head, position, edge::HEAD_PUBLISH);
         }
         Ok(extent)
@@ -250,8 +250,10 @@ impl TopicMemory {
     /// Increments the topic's change counter, so that readers check all lanes for new extents.
     pub(crate) fn publish_lane_change(&self) -> Result<(), OpenError> {
         let control = self.control(Access::Write)?;
-        // ORDERING(change): pairs with the load in `RawConsumer::look_for_lanes`.
-        control.changes.fetch_add_one_ordered(edge::CHANGE_PUBLISH);
+        // ORDERING(change_counter): pairs with the load in `RawConsumer::look_for_lanes`.
+        control
+            .changes
+            .fetch_add_one_ordered(edge::CHANGE_COUNTER_PUBLISH);
         Ok(())
     }
 

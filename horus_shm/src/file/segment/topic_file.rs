@@ -99,7 +99,7 @@ impl TopicFile {
     pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
         Self {
             name_watch: None,
-            fd: CheckedFd::with_identity(fd, id.device, id.inode),
+            fd: CheckedFd::with_file_id(fd, id.device, id.inode),
             id,
             namespace,
             name,
@@ -194,19 +194,19 @@ impl TopicFile {
 }
 
 impl AttachableFile for TopicFile {
-    fn lock_shared(&self) -> io::Result<bool> {
+    fn try_lock_shared(&self) -> io::Result<bool> {
         self.namespace
             .registry()
             .mark_topic_file_used(self.id.inode)
     }
 
-    fn lock_exclusive(&self) -> io::Result<bool> {
+    fn try_lock_exclusive(&self) -> io::Result<bool> {
         self.namespace
             .registry()
             .exclude_others_from_topic_file(self.id.inode)
     }
 
-    fn release(&self) {
+    fn release_lock(&self) {
         self.namespace.registry().release_topic_file(self.id.inode);
     }
 
@@ -215,7 +215,7 @@ impl AttachableFile for TopicFile {
         os::read_at(
             self.fd.get()?,
             &mut mark,
-            crate::protocol::layout::RETIRED_OFFSET,
+            crate::protocol::layout::RETIRED_WORD_OFFSET,
         )?;
         Ok(mark != [0; 8])
     }
@@ -224,15 +224,15 @@ impl AttachableFile for TopicFile {
         os::write_at(
             self.fd.get()?,
             &1_u64.to_le_bytes(),
-            crate::protocol::layout::RETIRED_OFFSET,
+            crate::protocol::layout::RETIRED_WORD_OFFSET,
         )
     }
 
-    fn must_stay(&self) -> io::Result<bool> {
+    fn must_be_kept(&self) -> io::Result<bool> {
         self.has_latched_history()
     }
 
-    fn remove_parts(&self) {
+    fn remove_belonging_files(&self) {
         remove_lane_files(self);
     }
 

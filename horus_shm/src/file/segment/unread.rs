@@ -95,7 +95,7 @@ impl TopicMemory {
         let Ok(block) = self.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();
         };
-        let (count, position_behind) = lane::count_messages(block);
+        let (count, position_behind) = lane::message_count_and_end(block);
         let mut end = ExtentBoundary {
             position: position_behind,
             number: count,

@@ -55,7 +55,7 @@ fn remove_under_exclusive_lock(
         .topics_dir()
         .map_err(place.io_error("opening"))?;
     let name = place.name.file_name();
-    if !os::is_name_of(dir, name, stat).map_err(place.io_error("looking at"))? {
+    if !os::is_name_of_file(dir, name, stat).map_err(place.io_error("looking at"))? {
         return Ok(true);
     }
     if stat.is_dir() {
@@ -68,7 +68,7 @@ fn remove_under_exclusive_lock(
         };
     }
     if stat.is_file() && is_open_elsewhere(place, stat)? {
-        let user = liveness::find_user(stat);
+        let user = liveness::find_process_with_open_file(stat);
         let user = user.map_or_else(|| "the processes".to_owned(), |user| user.to_string());
         let cure = format!("end {user} that have it open");
         return Err(place.not_removed_error("not a topic of this library, and in use", &cure));

@@ -116,9 +116,9 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     fn current_refusal_reason(&self) -> Option<RefusalReason> {
         let header = self.header();
         if header.is_bounded() {
-            mailbox::refusal(self.0, header.capacity)
+            mailbox::refusal_reason(self.0, header.capacity)
         } else {
-            mailbox::is_actor_gone(self.0).then_some(RefusalReason::Gone)
+            mailbox::has_actor_ended(self.0).then_some(RefusalReason::Gone)
         }
     }
 
@@ -158,7 +158,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
                         return Some(false);
                     }
                 }
-                if mailbox::mark_room_wanted(self.0, header.capacity) {
+                if mailbox::try_mark_room_wanted(self.0, header.capacity) {
                     return None;
                 }
             }
@@ -221,7 +221,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// WHY an envelope: a plain message would be copied once more when passed to this function.
     fn put_latest_message(&self, message: Envelope<M>) -> Result<SendOutcome, Refusal<M>> {
         let header = self.header();
-        if mailbox::is_actor_gone(self.0) {
+        if mailbox::has_actor_ended(self.0) {
             return Err(Refusal::Disconnected(message.into_inner()));
         }
         let own = message.into_block_address();
@@ -296,7 +296,7 @@ impl<'a, M, G: Group> UnsentChain<'a, M, G> {
                 0
             } else {
                 // SAFETY: a block of the chain behind the oldest one, which is the caller's.
-                mailbox::block_in(unsafe { self.address.0.link(block) })
+                mailbox::block_address_in_link(unsafe { self.address.0.link(block) })
             };
             // SAFETY: a block of the chain, whose message was not moved out.
             messages.push(unsafe { Envelope::from_block_address(block) }.into_inner());
@@ -392,7 +392,7 @@ impl<M, G: Group> Address<M, G> {
     /// Returns true if the actor has ended, or was created by a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.belongs_to_parent_process() || mailbox::is_actor_gone(self.0)
+        self.0.belongs_to_parent_process() || mailbox::has_actor_ended(self.0)
     }
 
     /// Returns the number of messages that were sent to a bounded mailbox and have not been
@@ -568,7 +568,7 @@ impl<G: Group> ControlHandle<G> {
     /// Returns true if the actor has ended, or was created by a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.belongs_to_parent_process() || mailbox::is_actor_gone(self.0)
+        self.0.belongs_to_parent_process() || mailbox::has_actor_ended(self.0)
     }
 
     fn header(&self) -> &CellHeader<G> {

@@ -15,7 +15,7 @@ use super::{
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
 use crate::protocol::life::{self, SleepOutcome};
-use crate::protocol::mailbox::{MailboxLook, TakenBlock};
+use crate::protocol::mailbox::{NextBlock, TakenBlock};
 use crate::protocol::sync;
 
 /// The payload of a caught panic, as `catch_unwind` returns it.
@@ -382,10 +382,10 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
         // SAFETY: only the runner uses the reader, and this reference ends before the handler.
         let reader = unsafe { &mut *reader };
         // SAFETY: the reader is that of the cell.
-        let taken = match unsafe { reader.look(cell) } {
-            MailboxLook::Taken(taken) => taken,
-            MailboxLook::Reversing => return BatchEnd::More,
-            MailboxLook::Empty => {
+        let taken = match unsafe { reader.find_next_block(cell) } {
+            NextBlock::Taken(taken) => taken,
+            NextBlock::Reversing => return BatchEnd::More,
+            NextBlock::Empty => {
                 if turn.group.should_check_mailbox_again(turn.worker) {
                     turn.subtract_handled_messages();
                     continue;
@@ -399,7 +399,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             // WHY not dropped by a panic: it would need an address, as in `Envelope::new`.
             let message = ManuallyDrop::new(unsafe { Envelope::take_value_at(taken.block) });
             // SAFETY: the block was just taken, and its message was moved out.
-            unsafe { reader.remove_oldest(cell, taken.block) };
+            unsafe { reader.remove_oldest_block(cell, taken.block) };
             turn.begin_event(taken.tag.is_counted());
             let message = ManuallyDrop::into_inner(message);
             // SAFETY: only the runner uses the state, and no other reference to it exists.
@@ -437,7 +437,7 @@ unsafe fn handle_block_without_message<B: Behaviour<G>, G: Group>(
     // SAFETY: only the runner uses the reader.
     let reader = unsafe { &mut *turn.header().reader.get() };
     // SAFETY: the block was just taken, and its content was moved out.
-    unsafe { reader.remove_oldest(cell, taken.block) };
+    unsafe { reader.remove_oldest_block(cell, taken.block) };
     let (event, is_counted) = event?;
     turn.begin_event(is_counted);
     // SAFETY: only the runner uses the state, and no other reference to it exists.

@@ -72,7 +72,7 @@ pub(super) fn find_holder(
 
 /// Returns another process that has `file` open. Used only for error messages, because it is slow:
 /// it examines all descriptors of this user's processes.
-pub(crate) fn find_user(file: &FileStatus) -> Option<ProcessInfo> {
+pub(crate) fn find_process_with_open_file(file: &FileStatus) -> Option<ProcessInfo> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let pid = process
             .file_name()

@@ -317,7 +317,7 @@ pub(crate) fn entry_lock(entry: u64) -> io::Result<LockRange> {
 
 /// Returns the index of the entry that belongs to the locked byte `byte`; `None` if that byte
 /// belongs to no entry.
-pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
+pub(crate) fn entry_at_lock_offset(byte: u64) -> Option<u64> {
     byte.checked_sub(ENTRY_LOCK_START)
         .filter(|&entry| entry < ENTRY_LIMIT)
 }
@@ -347,12 +347,12 @@ pub(crate) fn all_entries_lock() -> io::Result<LockRange> {
 
 /// Returns the byte whose lock says that a process uses the topic file with the inode `ino`.
 pub(crate) fn presence_lock(ino: u64) -> io::Result<LockRange> {
-    LockRange::new(presence_byte(ino), 1)
+    LockRange::new(presence_lock_offset(ino), 1)
 }
 
 /// Returns the offset in the registry file of the byte that stands for the topic file with the
 /// inode `ino`.
-pub(crate) const fn presence_byte(ino: u64) -> u64 {
+pub(crate) const fn presence_lock_offset(ino: u64) -> u64 {
     PRESENCE_LOCK_START.saturating_add(ino)
 }
 

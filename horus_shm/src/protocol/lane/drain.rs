@@ -6,14 +6,14 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
-    /// Reads up to `limit` messages in a row, and returns their number. Stops at the first message
-    /// that has not been published yet, or that was overwritten. For each message, calls `load`
-    /// with the memory and the index of the slot, moves on to the next position, and then calls
-    /// `each` with the result of `load`. Never blocks.
+    /// Reads up to `messages_max` messages in a row, and returns their number. Stops at the first
+    /// message that has not been published yet, or that was overwritten. For each message, calls
+    /// `load` with the memory and the index of the slot, moves on to the next position, and then
+    /// calls `each` with the result of `load`. Never blocks.
     ///
-    /// The cursor is published after every `step` messages, after the last slot of the ring, and at
-    /// the end of the call, even if `each` panics. If `load` returns `None`, the call ends, and the
-    /// message counts as not read.
+    /// The cursor is published after every `cursor_step` messages, after the last slot of the ring,
+    /// and at the end of the call, even if `each` panics. If `load` returns `None`, the call ends,
+    /// and the message counts as not read.
     ///
     /// On a lane that is not exclusive (a channel between threads), the message that `load` copies
     /// may be torn; `each` is called only if the message is whole. This function stops at skips and
@@ -27,13 +27,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[inline(always)]
     pub fn drain<R>(
         &mut self,
-        limit: u64,
-        step: u64,
+        messages_max: u64,
+        cursor_step: u64,
         mut load: impl FnMut(&M, u64) -> Option<R>,
         mut each: impl FnMut(R),
     ) -> u64 {
         let start = self.pos;
-        let last = start.saturating_add(limit);
+        let last = start.saturating_add(messages_max);
         let by_head = self.memory.publishes_by_head();
         let mut first = self.next_slot();
         let mut progress = CursorPublisher {
@@ -42,11 +42,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             reader: self,
         };
         'run: while progress.pos < last {
-            first = first.at(progress.pos);
+            first = first.slot_at(progress.pos);
             // WHY not across the end of the lap: consecutive slots need no mask.
-            let mut slots = step.min(last - first.pos).min(first.mask + 1 - first.index);
+            let mut slots = cursor_step
+                .min(last - first.pos)
+                .min(first.mask + 1 - first.index);
             if by_head {
-                slots = slots.min(progress.reader.messages_from(first.pos));
+                slots = slots.min(progress.reader.published_messages_from(first.pos));
                 if slots == 0 {
                     break;
                 }
@@ -55,7 +57,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 let spot = first.slot_after(behind);
                 // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
                 if !by_head && spot.stamp().load(edge::SLOT_SEE) != published_stamp(spot.pos) {
-                    progress.reader.postpone_head_read(spot.pos);
+                    progress.reader.postpone_head_load(spot.pos);
                     break 'run;
                 }
                 let Some(message) = load(&spot.memory, spot.index) else {

@@ -6,11 +6,11 @@
 //! number. So each slot also contains the number and the length of its message, and the lane counts
 //! its skips.
 
-use super::{Jump, LaneReader, LaneWriter, PollOutcome, RESYNCS_MAX};
+use super::{JumpToNewest, LaneReader, LaneWriter, OVERWRITE_RETRIES_MAX, PollOutcome};
 use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::{
-    CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp,
-    writing_stamp,
+    LANE_CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP_BIT, SkipCounter,
+    published_stamp, writing_stamp,
 };
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::pins::{PinLimit, clear_pin};
@@ -30,7 +30,7 @@ pub trait PinnableLane: LaneMemory {
     fn message_length(&self, index: u64) -> &Self::Word;
 
     /// Returns the bit mask of the readers that pin slots: bit i stands for reader i.
-    fn pinning_readers(&self) -> &Self::Word;
+    fn pinning_reader_mask(&self) -> &Self::Word;
 
     /// Returns the number of pins that each reader has. The last pin protects a message only while
     /// the reader copies it.
@@ -45,8 +45,9 @@ pub trait PinnableLane: LaneMemory {
     /// Returns the word with the [`PinLimit`] of reader `reader`, which has announced its pins.
     fn pin_limit_word(&self, reader: u32) -> &Self::Word;
 
-    /// Returns true if a process [holds](crate::protocol::owner::is_held) reader slot `reader`.
-    fn is_reader_held(&self, reader: u32) -> bool;
+    /// Returns true if a process [holds](crate::protocol::owner::is_slot_held) reader slot
+    /// `reader`.
+    fn is_reader_slot_held(&self, reader: u32) -> bool;
 
     /// Prefetches the part of slot `index` into which a message of `bytes` bytes will be written.
     /// It is only a hint.
@@ -56,25 +57,25 @@ pub trait PinnableLane: LaneMemory {
 }
 
 /// Number of bits of a pin's word that hold the index of the protected slot plus 1.
-const INDEX_BITS: u32 = 24;
+const PIN_INDEX_BITS: u32 = 24;
 /// Number of bits of a pin's word that hold the number of the extent that contains the slot.
-const GENERATION_BITS: u32 = 32;
+const PIN_GENERATION_BITS: u32 = 32;
 
 /// Returns the value that the word of a pin has while the pin protects slot `index` of `memory`.
-fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
-    let generation = memory.generation() & ((1 << GENERATION_BITS) - 1);
-    u64::from(memory.lane_index()) << (GENERATION_BITS + INDEX_BITS)
-        | generation << INDEX_BITS
+fn pin_word_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
+    let generation = memory.generation() & ((1 << PIN_GENERATION_BITS) - 1);
+    u64::from(memory.lane_index()) << (PIN_GENERATION_BITS + PIN_INDEX_BITS)
+        | generation << PIN_INDEX_BITS
         | (index + 1)
 }
 
-const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
+const _: () = assert!(LANE_CAPACITY_MAX < 1 << PIN_INDEX_BITS);
 
 /// Number of attempts to count the messages of a lane. An attempt fails if the head moves very far
 /// between its two loads, so that the position of the last skip is ambiguous. WHY more than one:
 /// this happens if the thread is stopped for seconds. WHY not without limit: with a damaged head,
 /// every attempt may fail.
-const COUNT_ATTEMPTS: u32 = 3;
+const MESSAGE_COUNT_ATTEMPTS_MAX: u32 = 3;
 
 /// The reason why a writer cannot claim the next slot for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +95,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// is its position minus the skipped positions before it, so this loads the number of skips
     /// from the block of the lane.
     #[must_use]
-    pub fn with_numbering(mut self) -> Self {
+    pub fn with_message_numbers(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
         // a negative number.
         self.skips = SkipCounter::from_word(self.memory.block().skips.get())
@@ -113,7 +114,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     ///
     /// [`SlotBlocked`].
     pub fn claim_slot(&mut self) -> Result<u64, SlotBlocked> {
-        self.claim_unless_pinned(self.memory.pin_count())
+        self.claim_slot_unless_pinned(self.memory.pin_count())
     }
 
     /// Claims the next slot as [`Self::claim_slot`] does, but even if a reader has pinned the slot
@@ -124,39 +125,41 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// # Errors
     ///
     /// [`SlotBlocked`].
-    pub fn claim_slot_over_copies(&mut self) -> Result<u64, SlotBlocked> {
-        self.claim_unless_pinned(self.memory.pin_count() - 1)
+    pub fn claim_slot_pinned_for_copies(&mut self) -> Result<u64, SlotBlocked> {
+        self.claim_slot_unless_pinned(self.memory.pin_count() - 1)
     }
 
-    /// Claims the next slot and returns its index, unless one of the first `pins` pins of a reader
-    /// protects the slot.
-    fn claim_unless_pinned(&mut self, pins: u32) -> Result<u64, SlotBlocked> {
-        if self.pos >= self.limit && !self.find_room() {
+    /// Claims the next slot and returns its index, unless one of the first `pins_per_reader` pins
+    /// of a reader protects the slot.
+    fn claim_slot_unless_pinned(&mut self, pins_per_reader: u32) -> Result<u64, SlotBlocked> {
+        if self.pos >= self.limit && !self.try_find_room() {
             return Err(SlotBlocked::NoRoom);
         }
         let index = self.pos & self.mask;
         // Relaxed: the fence below orders it before the pins, and before the payload.
         self.memory.stamp(index).set(writing_stamp(self.pos));
-        // ORDERING(pin): pairs with the fence in `LaneReader::pin_current`, and with `owner::hold`.
+        // ORDERING(pin): pairs with the fence in `LaneReader::try_pin_current_slot`, and with
+        // `owner::try_hold_slot`.
         self.memory.fence(edge::PIN_SCAN);
-        match self.pinning_reader(index, pins) {
+        match self.find_pinning_reader(index, pins_per_reader) {
             Some(reader) => Err(SlotBlocked::Pinned { reader }),
             None => Ok(index),
         }
     }
 
-    /// Returns the index of a reader that protects slot `index` by one of its first `pins` pins;
-    /// `None` if there is none. Leaves out the readers of [`Self::ignore_held_reader`].
-    fn pinning_reader(&self, index: u64, pins: u32) -> Option<u32> {
-        let tag = pin_value(&self.memory, index);
-        // Relaxed: the fence in `claim_unless_pinned` orders it after the stamp.
-        let mut readers = self.memory.pinning_readers().get();
+    /// Returns the index of a reader that protects slot `index` by one of its first
+    /// `pins_per_reader` pins; `None` if there is none. Leaves out the readers of
+    /// [`Self::try_ignore_dead_reader`].
+    fn find_pinning_reader(&self, index: u64, pins_per_reader: u32) -> Option<u32> {
+        let tag = pin_word_value(&self.memory, index);
+        // Relaxed: the fence in `claim_slot_unless_pinned` orders it after the stamp.
+        let mut readers = self.memory.pinning_reader_mask().get();
         readers &= u64::MAX >> (64 - self.memory.reader_limit()) & !self.ignored;
         while readers != 0 {
             let reader = readers.trailing_zeros();
             readers &= readers - 1;
-            for pin in 0..pins {
-                // ORDERING(pinned): pairs with the stores in `LaneReader::pin_current` and
+            for pin in 0..pins_per_reader {
+                // ORDERING(pinned): pairs with the stores in `LaneReader::try_pin_current_slot` and
                 // `clear_pin`.
                 if self.memory.pin_word(reader, pin).load(edge::PIN_SEE) == tag {
                     return Some(reader);
@@ -169,8 +172,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// Ignores the pins of reader `reader` in the slot of the current position if the reader is
     /// dead, and another process, which may be stopped, holds its reader slot. Otherwise returns
     /// false. Must be called after [`Self::claim_slot`] has found a pin of that reader.
-    pub fn ignore_held_reader(&mut self, reader: u32) -> bool {
-        let is_held = self.memory.is_reader_held(reader);
+    pub fn try_ignore_dead_reader(&mut self, reader: u32) -> bool {
+        let is_held = self.memory.is_reader_slot_held(reader);
         // WHY no pin of the next reader in the place is ignored: it finds the stamp of this slot
         // changed.
         self.ignored |= u64::from(is_held) << reader;
@@ -197,7 +200,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
 
     /// Publishes the current position as skipped, because a reader has pinned its slot, and moves
     /// on to the next position. Must be called after [`Self::claim_slot`] has found the pin.
-    pub fn skip_position(&mut self) {
+    pub fn skip_pinned_position(&mut self) {
         (self.skips, self.ignored) = (self.skips + 1, 0);
         let spot = self.next_slot();
         let stamp = published_stamp(spot.pos) | SKIP_BIT;
@@ -205,8 +208,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         if epoch_start.get() == spot.pos {
             // WHY: the session has sent no message yet, and must not hide the history before it.
             // WHY before the stamp: if this owner dies in between, its successor does not take the
-            // skip for a message. Relaxed: the fence in `claim_unless_pinned` releases all before
-            // it, and the head that follows publishes it.
+            // skip for a message. Relaxed: the fence in `claim_slot_unless_pinned` releases all
+            // before it, and the head that follows publishes it.
             epoch_start.set(spot.pos + 1);
         }
         // Relaxed, both: the head that follows publishes them. WHY in this order: after a takeover
@@ -228,19 +231,19 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
 
 /// Returns the number of messages that were published in a lane so far, and the position up to
 /// which they are counted, where a new reader may start.
-pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
+pub fn message_count_and_end<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     let mut counted = (0, 0);
-    for _ in 0..COUNT_ATTEMPTS {
+    for _ in 0..MESSAGE_COUNT_ATTEMPTS_MAX {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the
         // head sees every skip before it.
         let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, which lies
+        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_slot_unless_pinned`, which lies
         // between a head and the next skip: a thread that sees the skip sees that head, or a later
         // one.
-        let skips = SkipCounter::from_word(block.skips.load(edge::PIN_COUNT));
+        let skips = SkipCounter::from_word(block.skips.load(edge::SKIP_COUNT_SEE));
         // Relaxed: it only bounds how far the writer went meanwhile.
         let now = block.head.get().min(POSITION_MAX);
-        let position = skips.position(head, now);
+        let position = skips.counted_up_to(head, now);
         counted = (
             position.unwrap_or(head).saturating_sub(skips.count),
             position.unwrap_or(head),
@@ -252,11 +255,11 @@ pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     counted
 }
 
-/// Does the same as [`count_messages`] for a lane without a live publisher, but also counts
-/// messages that the dead publisher had published without storing the new head. `memory` is the
-/// memory of the lane's newest extent.
-pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
-    let (mut number, start) = count_messages(memory.block());
+/// Does the same as [`message_count_and_end`] for a lane without a live publisher, but also
+/// counts messages that the dead publisher had published without storing the new head. `memory` is
+/// the memory of the lane's newest extent.
+pub fn message_count_and_end_after_death<M: PinnableLane>(memory: &M) -> (u64, u64) {
+    let (mut number, start) = message_count_and_end(memory.block());
     let mask = memory.capacity() - 1;
     for pos in start..start + memory.capacity() {
         // Relaxed: no payload is read here.
@@ -271,12 +274,15 @@ pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
 
 /// Returns the end of an extent (file of slots) that the writer has left: the position after the
 /// last one that was published in it, and the message number after that of its last message.
-/// `number` is that of the extent's first message; `None` if its slots contain no numbers, because
-/// positions are the numbers.
-pub fn published_end<M: PinnableLane>(memory: &M, number: Option<u64>) -> (u64, u64) {
+/// `first_number` is that of the extent's first message; `None` if its slots contain no numbers,
+/// because positions are the numbers.
+pub fn end_position_and_message_number<M: PinnableLane>(
+    memory: &M,
+    first_number: Option<u64>,
+) -> (u64, u64) {
     let mask = memory.capacity() - 1;
     let base = memory.base_position();
-    let mut end = (base, number.unwrap_or(base));
+    let mut end = (base, first_number.unwrap_or(base));
     for index in 0..memory.capacity() {
         // Relaxed, both: the system call that found the next extent gone ordered them.
         let stamp = memory.stamp(index).get();
@@ -286,24 +292,24 @@ pub fn published_end<M: PinnableLane>(memory: &M, number: Option<u64>) -> (u64, 
         if is_published && after > end.0 && (after - 1) & mask == index {
             end.0 = after;
         }
-        if is_published && stamp & SKIP_BIT == 0 && number.is_some() {
+        if is_published && stamp & SKIP_BIT == 0 && first_number.is_some() {
             let next = memory.message_number(index).get().saturating_add(1);
             end.1 = end.1.max(next);
         }
     }
-    (end.0, if number.is_some() { end.1 } else { end.0 })
+    (end.0, if first_number.is_some() { end.1 } else { end.0 })
 }
 
 /// Returns the number of the message at `position`, which is at or before the head. Returns `None`
 /// if `position` or a later position was skipped.
 pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
-    // ORDERING(pin): as in `count_messages`. The head that led to the position was acquired, so
-    // every skip before it is visible.
-    let skips = SkipCounter::from_word(block.skips.load(edge::PIN_COUNT));
+    // ORDERING(pin): as in `message_count_and_end`. The head that led to the position was
+    // acquired, so every skip before it is visible.
+    let skips = SkipCounter::from_word(block.skips.load(edge::SKIP_COUNT_SEE));
     // Relaxed: ordered by the line above.
     let head = block.head.get().min(POSITION_MAX);
     skips
-        .all_skips_before(position, head)
+        .are_all_skips_before(position, head)
         .then(|| position.saturating_sub(skips.count))
 }
 
@@ -349,7 +355,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     /// number of the first message that the reader should receive: earlier messages do not count as
     /// lost. `None` means that the reader begins with the first message that it finds.
     #[must_use]
-    pub fn with_numbering(mut self, next: Option<u64>) -> Self {
+    pub fn with_message_numbers(mut self, next: Option<u64>) -> Self {
         self.numbered = true;
         (self.first_number, self.next_number) = (next, next);
         self
@@ -367,7 +373,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     /// [`PollOutcome::Empty`], or [`PollOutcome::Busy`], also if the reader's [`PinLimit`] is less
     /// than `pin.in_use`. No slot is pinned then.
     pub fn pin_next(&mut self, pin: ReaderPin) -> Result<PinnedMessage, PollOutcome> {
-        self.try_at_next(|this| this.pin_and_pass(pin, Jump::NONE))?
+        self.try_at_next_message(|this| this.pin_and_move_past(pin, JumpToNewest::NONE))?
     }
 
     /// Does the same as [`Self::pin_next`] for the newest message. The unread messages before it
@@ -377,39 +383,39 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     ///
     /// As [`Self::pin_next`].
     pub fn pin_latest(&mut self, pin: ReaderPin) -> Result<PinnedMessage, PollOutcome> {
-        self.try_at_latest(|this, jump| this.pin_and_pass(pin, jump))?
+        self.try_at_latest_message(|this, jump| this.pin_and_move_past(pin, jump))?
     }
 
     /// Pins the message of the current position, and moves to the position after it. Returns `None`
     /// if the writer has overwritten the message, and [`PollOutcome::Busy`] if the reader may not
     /// pin so many messages any more.
-    fn pin_and_pass(
+    fn pin_and_move_past(
         &mut self,
         pin: ReaderPin,
-        jump: Jump,
+        jump: JumpToNewest,
     ) -> Option<Result<PinnedMessage, PollOutcome>> {
-        if !self.pin_current(pin) {
+        if !self.try_pin_current_slot(pin) {
             return None;
         }
-        // Relaxed: the fence in `pin_current` orders it after the pin.
+        // Relaxed: the fence in `try_pin_current_slot` orders it after the pin.
         let limit = PinLimit::from_word(self.memory.pin_limit_word(pin.reader).get()).limit;
         if limit < pin.in_use.into() {
             clear_pin(self.memory.pin_word(pin.reader, pin.pin));
             self.count_passed_messages(jump.start());
             return Some(Err(PollOutcome::Busy));
         }
-        Some(Ok(self.pass_message(jump)))
+        Some(Ok(self.move_past_message(jump)))
     }
 
     /// Moves to the newest message, and calls `attempt` to get it; returns the result of `attempt`.
     /// The second argument of `attempt` says from which position the reader came. If `attempt`
     /// returns `None`, because the writer has overwritten the message, tries again a few times.
-    fn try_at_latest<R>(
+    fn try_at_latest_message<R>(
         &mut self,
-        mut attempt: impl FnMut(&mut Self, Jump) -> Option<R>,
+        mut attempt: impl FnMut(&mut Self, JumpToNewest) -> Option<R>,
     ) -> Result<R, PollOutcome> {
         let start = self.pos;
-        for _ in 0..=RESYNCS_MAX {
+        for _ in 0..=OVERWRITE_RETRIES_MAX {
             if !self.has_message() {
                 if self.pos > start {
                     self.count_passed_messages(Some(start));
@@ -419,25 +425,25 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             // Relaxed: only the place where the search begins; the stamps decide. A head from
             // behind the end of this extent finds no message here, and changes nothing.
             let head = self.memory.block().head.get().min(POSITION_MAX);
-            let head = self.head_in_extent(head).unwrap_or(self.pos + 1);
+            let head = self.clamp_head_to_extent(head).unwrap_or(self.pos + 1);
             let oldest = self.pos.max(head.saturating_sub(self.memory.capacity()));
             let newest = (oldest..head).rev().find(|&pos| {
                 // Relaxed: the stamp is loaded again below.
                 self.memory.stamp(pos & self.mask).get() == published_stamp(pos)
             });
             if let Some(newest) = newest {
-                self.advance_counting(newest, 0, 0);
+                self.advance_and_count(newest, 0, 0);
             }
             let want = published_stamp(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             if stamp == want
-                && let Some(found) = attempt(self, Jump { start, head })
+                && let Some(found) = attempt(self, JumpToNewest { start, head })
             {
                 return Ok(found);
             }
             if stamp == want | SKIP_BIT {
-                self.advance_counting(self.pos + 1, 0, 0);
+                self.advance_and_count(self.pos + 1, 0, 0);
             }
         }
         self.busy += 1;
@@ -447,14 +453,14 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
 
     /// Pins the slot of the current position. Returns true if the slot still holds the message of
     /// that position; otherwise clears the pin.
-    fn pin_current(&mut self, ReaderPin { reader, pin, .. }: ReaderPin) -> bool {
+    fn try_pin_current_slot(&mut self, ReaderPin { reader, pin, .. }: ReaderPin) -> bool {
         let index = self.pos & self.mask;
         let word = self.memory.pin_word(reader, pin);
         // ORDERING(pinned): the reads under this pin's previous value are over. Pairs with the load
-        // in `LaneWriter::pinning_reader`.
-        word.store(pin_value(&self.memory, index), edge::PIN_MOVE);
-        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, and with
-        // `pinlimit/count` in `store_limit`.
+        // in `LaneWriter::find_pinning_reader`.
+        word.store(pin_word_value(&self.memory, index), edge::PIN_MOVE);
+        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_slot_unless_pinned`, and with
+        // `pin_limit/sum_fence` in `store_pin_limit`.
         self.memory.fence(edge::PIN_HOLD);
         // Relaxed: the fence orders it after the pin.
         let held = self.memory.stamp(index).get() == published_stamp(self.pos);
@@ -466,7 +472,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
 
     /// Moves the reader to the position after the current message, and returns that message. Counts
     /// it as received, and the messages that were jumped over as lost or skipped.
-    fn pass_message(&mut self, jump: Jump) -> PinnedMessage {
+    fn move_past_message(&mut self, jump: JumpToNewest) -> PinnedMessage {
         let index = self.pos & self.mask;
         // Relaxed, both: the stamp published them, and the pin keeps the writer out.
         let number = self.memory.message_number(index).get();
@@ -494,9 +500,9 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         &mut self,
         dst: *mut u8,
         bytes: usize,
-        copying: CopyOptions,
+        options: CopyOptions,
     ) -> Result<PinnedMessage, PollOutcome> {
-        self.copy_message_by(bytes, copying, |memory, index, bytes| {
+        self.copy_message_by(bytes, options, |memory, index, bytes| {
             // SAFETY: `dst` is writable for the caller's `bytes`, and this `bytes` is not more.
             unsafe { memory.load_racing(index, dst, bytes) };
             true
@@ -513,7 +519,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     pub fn copy_message_by(
         &mut self,
         bytes: usize,
-        copying: CopyOptions,
+        options: CopyOptions,
         mut load: impl FnMut(&M, u64, usize) -> bool,
     ) -> Result<PinnedMessage, PollOutcome> {
         let mut attempt = |this: &mut Self, jump| {
@@ -522,21 +528,21 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
                 pin,
                 in_use: 0,
             };
-            if let Some(pin) = copying.pin
-                && !this.pin_current(copy_pin(pin))
+            if let Some(pin) = options.pin
+                && !this.try_pin_current_slot(copy_pin(pin))
             {
                 return None;
             }
-            let copied = this.try_copy(bytes, (copying.sized, jump), &mut load);
-            if let Some((reader, pin)) = copying.pin {
+            let copied = this.try_copy(bytes, (options.sized, jump), &mut load);
+            if let Some((reader, pin)) = options.pin {
                 clear_pin(this.memory.pin_word(reader, pin));
             }
             copied
         };
-        if copying.latest {
-            self.try_at_latest(attempt)
+        if options.latest {
+            self.try_at_latest_message(attempt)
         } else {
-            self.try_at_next(|this| attempt(this, Jump::NONE))
+            self.try_at_next_message(|this| attempt(this, JumpToNewest::NONE))
         }
     }
 
@@ -545,7 +551,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     fn try_copy(
         &mut self,
         bytes: usize,
-        (sized, jump): (bool, Jump),
+        (sized, jump): (bool, JumpToNewest),
         load: &mut impl FnMut(&M, u64, usize) -> bool,
     ) -> Option<PinnedMessage> {
         let index = self.pos & self.mask;
@@ -562,8 +568,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         if !load(&self.memory, index, length.min(bytes as u64) as usize) {
             return None;
         }
-        // ORDERING(overwrite): pairs with the fence in `LaneWriter::claim_unless_pinned`, which is
-        // stronger.
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::claim_slot_unless_pinned`,
+        // which is stronger.
         self.memory.fence(edge::OVERWRITE_CHECK);
         // Relaxed: the fence orders it after the payload.
         if self.memory.stamp(index).get() != want {

@@ -1,7 +1,7 @@
 //! Counts the messages that a reader did not receive: as lost if they were overwritten, as skipped
 //! if it did not want them.
 
-use super::{Jump, LaneReader, UnreadCounts, count_messages};
+use super::{JumpToNewest, LaneReader, UnreadCounts, message_count_and_end};
 use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, PassedCounts};
 
@@ -13,26 +13,26 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let passed = pos - self.pos;
         let unread = UnreadCounts::of_positions(self.pos, end, self.memory.capacity());
         let lost = unread.lost.min(passed);
-        self.advance_counting(pos, lost, passed - lost);
+        self.advance_and_count(pos, lost, passed - lost);
     }
 
     /// Skips the rest of this reader's extent (file of slots), for a call that wants only the
-    /// newest message. The extent ends at position `end`; the first message of the next extent has
-    /// the number `number`.
-    pub fn skip_to_extent_end(&mut self, end: u64, number: u64) {
+    /// newest message. The extent ends at position `end_position`; the first message of the next
+    /// extent has the number `next_number`.
+    pub fn skip_to_extent_end(&mut self, end_position: u64, next_number: u64) {
         if self.numbered {
-            let (start, head) = (self.pos, end);
-            self.count_missed_before(number, Jump { start, head });
-            self.advance_counting(end, 0, 0);
+            let (start, head) = (self.pos, end_position);
+            self.count_missed_before(next_number, JumpToNewest { start, head });
+            self.advance_and_count(end_position, 0, 0);
         } else {
-            self.skip_to(end, end);
+            self.skip_to(end_position, end_position);
         }
     }
 
     /// Moves to `pos`, the first position of an extent (file of slots), without counting the
-    /// positions before it, or the `numbers` messages in them, as lost or skipped.
-    pub fn skip_without_counting(&mut self, pos: u64, numbers: u64) {
-        let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
+    /// positions before it, or the `message_count` messages in them, as lost or skipped.
+    pub fn skip_without_counting(&mut self, pos: u64, message_count: u64) {
+        let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(message_count));
         self.first_number = shifted(self.first_number);
         self.next_number = shifted(self.next_number);
         self.advance_to(pos);
@@ -40,19 +40,19 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Moves to `pos`, if the reader is before that position. The message at `pos` has the number
     /// `number`. Earlier messages that were not read count as lost.
-    pub fn count_lost_to(&mut self, pos: u64, number: u64) {
+    pub fn move_to_counting_lost(&mut self, pos: u64, number: u64) {
         if self.pos < pos {
             let lost = if self.numbered { 0 } else { pos - self.pos };
             if self.numbered {
-                self.count_missed_before(number, Jump::NONE);
+                self.count_missed_before(number, JumpToNewest::NONE);
             }
-            self.advance_counting(pos, lost, 0);
+            self.advance_and_count(pos, lost, 0);
         }
     }
 
     /// Moves to position `pos` without receiving the messages before it. Adds `lost` and `skipped`
     /// to the counters with these names.
-    pub(super) fn advance_counting(&mut self, pos: u64, lost: u64, skipped: u64) {
+    pub(super) fn advance_and_count(&mut self, pos: u64, lost: u64, skipped: u64) {
         self.count_passed_positions(PassedCounts {
             positions: pos - self.pos,
             lost,
@@ -62,18 +62,18 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Makes this reader count its losses by message numbers from now on. The messages from number
-    /// `first` up to, but not including, number `next` are already counted.
-    pub fn start_numbering(&mut self, first: u64, next: u64) {
+    /// `first_number` up to, but not including, number `next_number` are already counted.
+    pub fn start_counting_by_numbers(&mut self, first_number: u64, next_number: u64) {
         self.numbered = true;
-        (self.first_number, self.next_number) = (Some(first), Some(next));
+        (self.first_number, self.next_number) = (Some(first_number), Some(next_number));
     }
 
-    /// Makes this reader count its losses by positions from now on. Messages before number `next`
-    /// that were not read count as lost. Returns the number of the first message that this reader
-    /// has counted, if there is one.
-    pub fn stop_numbering(&mut self, next: u64) -> Option<u64> {
+    /// Makes this reader count its losses by positions from now on. Messages before number
+    /// `next_number` that were not read count as lost. Returns the number of the first message that
+    /// this reader has counted, if there is one.
+    pub fn stop_counting_by_numbers(&mut self, next_number: u64) -> Option<u64> {
         let first = self.first_number;
-        self.count_missed_before(next, Jump::NONE);
+        self.count_missed_before(next_number, JumpToNewest::NONE);
         self.numbered = false;
         (self.first_number, self.next_number) = (None, None);
         first
@@ -82,14 +82,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Returns the number of the first message that this reader counts (as received, lost or
     /// skipped), and the number of the next message that it expects. Returns `None` if no message
     /// was read yet, and the reader was created without a first number.
-    pub fn accounted_numbers(&self) -> Option<(u64, u64)> {
+    pub fn first_and_next_number(&self) -> Option<(u64, u64)> {
         self.first_number.zip(self.next_number)
     }
 
     /// Counts the message with the number `number` as received, and the messages between the
     /// previously received one and this one as lost or skipped. `jump` says from where the reader
     /// moved to the message, if it wants only the newest one.
-    pub(super) fn count_received_message(&mut self, number: u64, jump: Jump) {
+    pub(super) fn count_received_message(&mut self, number: u64, jump: JumpToNewest) {
         if let Some(next) = self.next_number {
             self.count_missed_messages(number.saturating_sub(next), jump, 1);
         }
@@ -99,7 +99,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Counts the messages before the message with the number `number` as lost or skipped, except
     /// those that are already counted. `jump` is as in [`Self::count_received_message`].
-    pub(super) fn count_missed_before(&mut self, number: u64, jump: Jump) {
+    pub(super) fn count_missed_before(&mut self, number: u64, jump: JumpToNewest) {
         if let Some(next) = self.next_number
             && self.count_missed_messages(number.saturating_sub(next), jump, 0)
         {
@@ -112,31 +112,35 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// reader has moved. `jump_start` is the reader's position before a jump to the newest message;
     /// `None` if the call is for the next message.
     pub(super) fn count_passed_messages(&mut self, jump_start: Option<u64>) {
-        if self.counts_passed_messages() {
-            let counted = count_messages(self.memory.block());
-            self.count_passed_of(counted, jump_start);
+        if self.knows_next_message_number() {
+            let counted = message_count_and_end(self.memory.block());
+            self.count_passed_messages_up_to(counted, jump_start);
         }
     }
 
     /// Returns true if this reader counts losses by message numbers, and knows the number of the
     /// next message that it expects.
-    pub(super) const fn counts_passed_messages(&self) -> bool {
+    pub(super) const fn knows_next_message_number(&self) -> bool {
         self.numbered && self.next_number.is_some()
     }
 
-    /// Does the same as [`Self::count_passed_messages`]. The lane has `count` messages before
-    /// position `head`.
+    /// Does the same as [`Self::count_passed_messages`]. The lane has `message_count` messages
+    /// before position `head`.
     ///
     /// All slots that were skipped may lie before this reader's position, so this counts the least
     /// number of messages that there can be. The next message shows how many there were.
     /// WHY not only then: each further skip would make fewer of these messages count as lost.
-    pub(super) fn count_passed_of(&mut self, (count, head): (u64, u64), jump_start: Option<u64>) {
+    pub(super) fn count_passed_messages_up_to(
+        &mut self,
+        (message_count, head): (u64, u64),
+        jump_start: Option<u64>,
+    ) {
         let unread = head.saturating_sub(self.pos);
-        let number = count.saturating_sub(unread);
-        let jump = jump_start.map_or(Jump::NONE, |start| Jump {
+        let number = message_count.saturating_sub(unread);
+        let jump = jump_start.map_or(JumpToNewest::NONE, |start| JumpToNewest {
             start,
             // WHY not the head itself: the messages of later extents are in other slots.
-            head: self.head_in_extent(head).unwrap_or(self.pos),
+            head: self.clamp_head_to_extent(head).unwrap_or(self.pos),
         });
         let kept = jump.head.saturating_sub(self.pos);
         if let Some(next) = self.next_number
@@ -146,19 +150,24 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts `gap` messages that were not received. Those that were still in their slots when the
-    /// reader began `jump` count as skipped, the others as lost. `kept` is the number of the last
-    /// messages of the jump that are not among the `gap` ones, because the reader receives them or
-    /// has not passed them. Returns true if any message was counted.
-    fn count_missed_messages(&mut self, gap: u64, jump: Jump, kept: u64) -> bool {
+    /// Counts `missed_count` messages that were not received. Those that were still in their slots
+    /// when the reader began `jump` count as skipped, the others as lost. `kept_count` is the
+    /// number of the last messages of the jump that are not among the `missed_count` ones, because
+    /// the reader receives them or has not passed them. Returns true if any message was counted.
+    fn count_missed_messages(
+        &mut self,
+        missed_count: u64,
+        jump: JumpToNewest,
+        kept_count: u64,
+    ) -> bool {
         // WHY the maximum: a damaged number must not make the counters implausible.
-        let is_sound = 0 < gap && gap < POSITION_MAX;
+        let is_sound = 0 < missed_count && missed_count < POSITION_MAX;
         if is_sound {
             let unread = UnreadCounts::of_positions(jump.start, jump.head, self.memory.capacity());
-            let skipped = gap.min(unread.waiting.saturating_sub(kept));
+            let skipped = missed_count.min(unread.waiting.saturating_sub(kept_count));
             self.count_passed_positions(PassedCounts {
                 positions: 0,
-                lost: gap - skipped,
+                lost: missed_count - skipped,
                 skipped,
             });
         }

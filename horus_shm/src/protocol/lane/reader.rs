@@ -1,7 +1,8 @@
 //! Readers of a lane: each has a position of its own.
 
 use super::{
-    LaneSlot, PollOutcome, RESYNCS_MAX, count_messages, prefetch_distance, resync_distance,
+    LaneSlot, OVERWRITE_RETRIES_MAX, PollOutcome, lapped_reader_distance, message_count_and_end,
+    prefetch_distance,
 };
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::layout::{POSITION_MAX, SKIP_BIT, published_stamp};
@@ -10,30 +11,30 @@ use crate::protocol::sync::{Word, edge};
 
 /// Number of empty polls in a row after which a reader checks whether a stamp or its own cursor is
 /// damaged.
-const EMPTY_POLLS_PER_CHECK: u64 = 256;
+const EMPTY_POLLS_PER_DAMAGE_CHECK: u64 = 256;
 
 /// Minimum number of messages that a reader reads before it loads the head again to see how many
 /// there are, in a lane with 128 slots or more. In a shorter lane it is half of the slots, but at
-/// least [`SHORT_RUN_MESSAGES_MIN`], so that most messages can still be prefetched.
+/// least [`SHORT_LANE_MESSAGES_PER_HEAD_LOAD`], so that most messages can still be prefetched.
 ///
 /// WHY not fewer: each load takes the head's cache line away from the writer, which stores to it
 /// for every message. Measured on a Zen 4 between two processes, 16 B, 256 slots, 16 → 64 messages,
 /// in millions of messages a second: 50 → 53; if the slots are mapped writable, 124 → 132; on cores
 /// that share no cache 11 → 13 and 18 → 25. 256 messages gain no more.
-const RUN_MESSAGES_MIN: u64 = 64;
-/// The value of [`run_messages_min`] in the shortest lanes, those with fewer than 32 slots.
-const SHORT_RUN_MESSAGES_MIN: u64 = 16;
+const MESSAGES_PER_HEAD_LOAD: u64 = 64;
+/// The value of [`messages_per_head_load`] in the shortest lanes, those with fewer than 32 slots.
+const SHORT_LANE_MESSAGES_PER_HEAD_LOAD: u64 = 16;
 
 /// Returns the minimum number of messages between two loads of the head, in a lane of `capacity`
 /// slots.
-const fn run_messages_min(capacity: u64) -> u64 {
+const fn messages_per_head_load(capacity: u64) -> u64 {
     let half = capacity / 2;
-    if half < SHORT_RUN_MESSAGES_MIN {
-        SHORT_RUN_MESSAGES_MIN
-    } else if half < RUN_MESSAGES_MIN {
+    if half < SHORT_LANE_MESSAGES_PER_HEAD_LOAD {
+        SHORT_LANE_MESSAGES_PER_HEAD_LOAD
+    } else if half < MESSAGES_PER_HEAD_LOAD {
         half
     } else {
-        RUN_MESSAGES_MIN
+        MESSAGES_PER_HEAD_LOAD
     }
 }
 
@@ -62,8 +63,8 @@ pub struct LaneReader<M> {
     pub(super) horizon: u64,
     /// The position at which this reader next loads the lane's head, to learn how far it may
     /// prefetch.
-    pub(super) next_head_read: u64,
-    /// Minimum number of messages between two loads of the head; see [`run_messages_min`].
+    pub(super) next_head_load: u64,
+    /// Minimum number of messages between two loads of the head; see [`messages_per_head_load`].
     pub(super) run: u64,
     /// True if lost messages are counted by message numbers; false if by positions.
     pub(super) numbered: bool,
@@ -85,8 +86,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let next_number = None;
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let horizon = 0;
-        let run = run_messages_min(memory.capacity());
-        let next_head_read = pos + run;
+        let run = messages_per_head_load(memory.capacity());
+        let next_head_load = pos + run;
         Self {
             memory,
             mask,
@@ -99,7 +100,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             end: UNKNOWN_END_POSITION,
             ahead,
             horizon,
-            next_head_read,
+            next_head_load,
             run,
             numbered,
             first_number,
@@ -122,8 +123,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             if found == PollOutcome::Message {
                 // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer
                 // out of the slot.
-                unsafe { self.memory.load_exclusive(self.found_index(), dst, bytes) };
-                self.pass_found_message();
+                unsafe {
+                    self.memory
+                        .load_exclusive(self.found_slot_index(), dst, bytes)
+                };
+                self.move_past_found_message();
             }
             return found;
         }
@@ -150,13 +154,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Finds the next message of an exclusive lane, which is a lane whose readers are all gated.
     /// Ignores skipped positions. The message stays in its slot, whose index is
-    /// [`Self::found_index`], and the writer does not write that slot until
-    /// [`Self::pass_found_message`] is called. Never blocks.
+    /// [`Self::found_slot_index`], and the writer does not write that slot until
+    /// [`Self::move_past_found_message`] is called. Never blocks.
     #[inline(always)]
     pub fn find_message(&mut self) -> PollOutcome {
         debug_assert!(self.memory.is_exclusive());
         if self.memory.publishes_by_head() {
-            return if self.messages_from(self.pos) > 0 {
+            return if self.published_messages_from(self.pos) > 0 {
                 PollOutcome::Message
             } else {
                 PollOutcome::Empty
@@ -171,7 +175,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if stamp < want {
             self.count_empty_poll()
         } else {
-            self.find_past_skips()
+            self.find_message_past_skips()
         }
     }
 
@@ -181,7 +185,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// WHY the head is loaded only if no such message is known: the head's cache line belongs to
     /// the writer.
     #[inline(always)]
-    pub(super) fn messages_from(&mut self, pos: u64) -> u64 {
+    pub(super) fn published_messages_from(&mut self, pos: u64) -> u64 {
         if pos >= self.horizon {
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             self.horizon = self.memory.block().head.load(edge::HEAD_SEE);
@@ -190,21 +194,21 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     #[cold]
-    fn find_past_skips(&mut self) -> PollOutcome {
-        self.try_at_next(|_| Some(()))
+    fn find_message_past_skips(&mut self) -> PollOutcome {
+        self.try_at_next_message(|_| Some(()))
             .err()
             .unwrap_or(PollOutcome::Message)
     }
 
     /// Returns the index of the slot of the message that [`Self::find_message`] found.
     #[inline(always)]
-    pub fn found_index(&self) -> u64 {
+    pub fn found_slot_index(&self) -> u64 {
         self.pos & self.mask
     }
 
     /// Moves to the position after the message that [`Self::find_message`] found.
     #[inline(always)]
-    pub fn pass_found_message(&mut self) {
+    pub fn move_past_found_message(&mut self) {
         let spot = self.next_slot();
         self.advance_to(spot.pos + 1);
         self.prefetch_next(&spot);
@@ -230,7 +234,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     ///
     /// As [`Self::read`].
     #[inline(always)]
-    unsafe fn copy_out(&mut self, spot: &LaneSlot<M>, dst: *mut u8, bytes: usize) -> bool {
+    unsafe fn copy_out_if_unchanged(
+        &mut self,
+        spot: &LaneSlot<M>,
+        dst: *mut u8,
+        bytes: usize,
+    ) -> bool {
         let LaneSlot {
             memory, pos, index, ..
         } = spot;
@@ -257,9 +266,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// As [`Self::read`].
     #[cold]
     unsafe fn read_past_skips(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
-        let copied = self.try_at_next(|this| {
+        let copied = self.try_at_next_message(|this| {
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
-            unsafe { this.copy_out(&this.next_slot(), dst, bytes) }.then_some(())
+            unsafe { this.copy_out_if_unchanged(&this.next_slot(), dst, bytes) }.then_some(())
         });
         copied.err().unwrap_or(PollOutcome::Message)
     }
@@ -267,7 +276,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Moves to the next message, past skips and lost messages, and calls `attempt` to get the
     /// message at the current position; returns the result of `attempt`. If `attempt` returns
     /// `None`, because the writer has overwritten the message, tries again a few times.
-    pub(super) fn try_at_next<R>(
+    pub(super) fn try_at_next_message<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
     ) -> Result<R, PollOutcome> {
@@ -290,16 +299,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             if stamp == want | SKIP_BIT && skips < self.memory.capacity() {
                 skips += 1;
-                self.advance_counting(self.pos + 1, 0, 0);
+                self.advance_and_count(self.pos + 1, 0, 0);
                 continue;
             }
-            if resyncs == RESYNCS_MAX {
+            if resyncs == OVERWRITE_RETRIES_MAX {
                 self.busy += 1;
                 self.count_passed_messages(None);
                 return Err(PollOutcome::Busy);
             }
             resyncs += 1;
-            self.resync();
+            self.move_past_overwritten();
         }
     }
 
@@ -316,23 +325,23 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let pos = spot.pos + self.ahead;
         if pos < self.horizon {
             spot.memory.prefetch(pos & spot.mask, PrefetchIntent::Read);
-        } else if spot.pos >= self.next_head_read {
-            self.read_head(spot.pos);
+        } else if spot.pos >= self.next_head_load {
+            self.load_head(spot.pos);
         }
     }
 
     #[cold]
-    fn read_head(&mut self, pos: u64) {
+    fn load_head(&mut self, pos: u64) {
         // Relaxed: no payload is read because of it.
         self.horizon = self.memory.block().head.get();
-        self.postpone_head_read(pos);
+        self.postpone_head_load(pos);
     }
 
-    /// Postpones the next load of the head until the reader has read [`run_messages_min`] messages
-    /// from `pos` on.
+    /// Postpones the next load of the head until the reader has read [`messages_per_head_load`]
+    /// messages from `pos` on.
     #[inline(always)]
-    pub(super) fn postpone_head_read(&mut self, pos: u64) {
-        self.next_head_read = pos + self.run;
+    pub(super) fn postpone_head_load(&mut self, pos: u64) {
+        self.next_head_load = pos + self.run;
     }
 
     /// Prefetches all cache lines of the slot of the next message, if that is worthwhile for a
@@ -346,13 +355,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Counts a poll that found no message, and returns [`PollOutcome::Empty`]. After every
-    /// [`EMPTY_POLLS_PER_CHECK`] such polls, checks for damage.
+    /// [`EMPTY_POLLS_PER_DAMAGE_CHECK`] such polls, checks for damage.
     #[inline(always)]
     pub(super) fn count_empty_poll(&mut self) -> PollOutcome {
-        self.postpone_head_read(self.pos);
+        self.postpone_head_load(self.pos);
         self.idle += 1;
-        if self.idle.is_multiple_of(EMPTY_POLLS_PER_CHECK) {
-            self.repair();
+        if self.idle.is_multiple_of(EMPTY_POLLS_PER_DAMAGE_CHECK) {
+            self.repair_damage();
         }
         PollOutcome::Empty
     }
@@ -361,14 +370,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// stamp that no writer will ever correct, or a cursor that holds the writer back at a message
     /// that was read long ago.
     #[cold]
-    fn repair(&mut self) {
+    fn repair_damage(&mut self) {
         if self.memory.cursor(self.reader).get() != self.pos + 1 {
             self.advance_to(self.pos);
         }
         // ORDERING(head): pairs with the store in `LaneWriter::publish`: a head past this position
         // was stored after its stamp.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
-        let Some(head) = self.head_in_extent(head) else {
+        let Some(head) = self.clamp_head_to_extent(head) else {
             return;
         };
         for _ in 0..self.memory.capacity() {
@@ -381,7 +390,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let oldest = head.saturating_sub(self.memory.capacity());
             let next = oldest.max(self.pos + 1);
             let lost = if self.numbered { 0 } else { next - self.pos };
-            self.advance_counting(next, lost, 0);
+            self.advance_and_count(next, lost, 0);
         }
         self.count_passed_messages(None);
     }
@@ -394,7 +403,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// As [`Self::read`].
     #[inline]
     pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
-        for _ in 0..=RESYNCS_MAX {
+        for _ in 0..=OVERWRITE_RETRIES_MAX {
             // WHY: the head is loaded only if there is a message: its line is the writer's.
             // Relaxed: no payload is read because of it; the stamp is loaded again below.
             if !self.has_message() {
@@ -402,7 +411,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             let head = self.memory.block().head.load(edge::HEAD_SEE);
-            let head = self.head_in_extent(head).unwrap_or(self.pos + 1);
+            let head = self.clamp_head_to_extent(head).unwrap_or(self.pos + 1);
             let newest = head.wrapping_sub(1);
             if head <= POSITION_MAX && head > 0 && newest > self.pos {
                 self.skip_to(newest, head);
@@ -412,11 +421,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = spot.stamp().load(edge::SLOT_SEE);
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
-            if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
+            if stamp == want && unsafe { self.copy_out_if_unchanged(&spot, dst, bytes) } {
                 return PollOutcome::Message;
             }
             if stamp == want | SKIP_BIT {
-                self.advance_counting(self.pos + 1, 0, 0);
+                self.advance_and_count(self.pos + 1, 0, 0);
             }
         }
         self.busy += 1;
@@ -431,14 +440,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// WHY not always some slots ahead: the writer may have begun to overwrite only the current
     /// message, and then stopped. This happens if it has lent the slot to the user, who fills it
     /// slowly. The later messages are then not lost.
-    pub(super) fn resync(&mut self) {
+    pub(super) fn move_past_overwritten(&mut self) {
         let block = self.memory.block();
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = block.head.load(edge::HEAD_SEE);
         // WHY the position that belongs to the count: a skip after it must not be counted.
-        let counted =
-            (self.counts_passed_messages() && head <= POSITION_MAX).then(|| count_messages(block));
-        let Some(head) = self.head_in_extent(counted.map_or(head, |(_, position)| position)) else {
+        let counted = (self.knows_next_message_number() && head <= POSITION_MAX)
+            .then(|| message_count_and_end(block));
+        let Some(head) = self.clamp_head_to_extent(counted.map_or(head, |(_, position)| position))
+        else {
             return;
         };
         let capacity = self.memory.capacity();
@@ -446,14 +456,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // WHY a limit: a damaged head may have any value.
         let is_lapped = head <= POSITION_MAX && head.saturating_sub(self.pos) > capacity;
         let target = if is_lapped {
-            head - resync_distance(capacity)
+            head - lapped_reader_distance(capacity)
         } else {
             after
         };
         let lost = if self.numbered { 0 } else { target - self.pos };
-        self.advance_counting(target, lost, 0);
+        self.advance_and_count(target, lost, 0);
         if let Some(counted) = counted {
-            self.count_passed_of(counted, None);
+            self.count_passed_messages_up_to(counted, None);
         }
     }
 
@@ -463,7 +473,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     ///
     /// WHY: positions after the end of the extent are in slots of another extent. In the slots of
     /// this extent they would look like damage.
-    pub(super) fn head_in_extent(&self, head: u64) -> Option<u64> {
+    pub(super) fn clamp_head_to_extent(&self, head: u64) -> Option<u64> {
         // Relaxed: the acquired head orders it. A writer stores the generation before the first
         // head that lies behind the end of the extent before.
         let is_newest = self.memory.block().generation.get() == self.memory.generation();
@@ -475,50 +485,50 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Returns the lane's head (the position after its newest message); `None` if the lane has a
     /// newer extent (file of slots) than the one that this reader reads.
-    pub fn newest_head(&self) -> Option<u64> {
+    pub fn head_if_in_newest_extent(&self) -> Option<u64> {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
-        // Relaxed: see `head_in_extent`.
+        // Relaxed: see `clamp_head_to_extent`.
         let is_newest = self.memory.block().generation.get() == self.memory.generation();
         is_newest.then_some(head.min(POSITION_MAX))
     }
 
     /// Returns true if lost messages are counted by message numbers, false if by positions.
-    pub const fn is_numbered(&self) -> bool {
+    pub const fn counts_by_numbers(&self) -> bool {
         self.numbered
     }
 
     /// Returns true if this reader has read all positions before `end`, the position at which its
     /// extent (file of slots) ends.
-    pub const fn has_reached(&self, end: u64) -> bool {
+    pub const fn has_read_up_to(&self, end: u64) -> bool {
         self.pos >= end
     }
 
     /// Sets the position at which this reader's extent (file of slots) ends, because the next
     /// extent begins there.
-    pub const fn set_end(&mut self, end: u64) {
+    pub const fn set_extent_end(&mut self, end: u64) {
         self.end = end;
     }
 
     /// Moves to a later extent (file of slots) of the lane, whose first message has the number
-    /// `number`. Earlier messages that were not read count as lost.
-    pub fn move_to_extent(&mut self, memory: M, number: u64) {
+    /// `first_number`. Earlier messages that were not read count as lost.
+    pub fn move_to_extent(&mut self, memory: M, first_number: u64) {
         let base = memory.base_position();
         self.mask = memory.capacity() - 1;
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
-        self.run = run_messages_min(memory.capacity());
+        self.run = messages_per_head_load(memory.capacity());
         self.memory = memory;
         self.end = UNKNOWN_END_POSITION;
         self.horizon = 0;
-        self.count_lost_to(base, number);
-        self.postpone_head_read(self.pos);
+        self.move_to_counting_lost(base, first_number);
+        self.postpone_head_load(self.pos);
     }
 
     /// Moves to position `pos`, and publishes it as this reader's cursor.
     #[inline(always)]
     pub(super) fn advance_to(&mut self, pos: u64) {
         self.pos = pos;
-        // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+        // ORDERING(cursor): pairs with the load in `LaneWriter::try_find_room`.
         self.memory
             .cursor(self.reader)
             .store(pos + 1, edge::CURSOR_ADVANCE);
@@ -551,13 +561,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Returns the number of calls that returned no message because the writer kept overwriting
     /// messages before this reader had copied them.
-    pub const fn busy_calls(&self) -> u64 {
+    pub const fn busy_call_count(&self) -> u64 {
         self.busy
     }
 
     /// Counts the message that was just read as skipped, for a caller that discards it because it
     /// has found a newer message in another lane.
-    pub fn count_read_as_skipped(&mut self) {
+    pub fn count_last_read_as_skipped(&mut self) {
         self.count_passed_positions(PassedCounts {
             positions: 1,
             lost: 0,

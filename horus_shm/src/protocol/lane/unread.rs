@@ -22,7 +22,7 @@ impl UnreadCounts {
         let waiting = if unread <= capacity {
             unread
         } else {
-            resync_distance(capacity)
+            lapped_reader_distance(capacity)
         };
         Self {
             waiting,
@@ -68,14 +68,14 @@ impl UnreadCounts {
 
 /// A jump: the move of a reader to the newest message, which skips the older ones.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Jump {
+pub(super) struct JumpToNewest {
     /// The reader's position before it moved to the newest message.
     pub(super) start: u64,
     /// The position after the newest message, as it was when the reader moved.
     pub(super) head: u64,
 }
 
-impl Jump {
+impl JumpToNewest {
     /// The value for a reader that does not jump: it wants the next message, so each message that
     /// it does not receive is lost.
     pub(super) const NONE: Self = Self { start: 0, head: 0 };
@@ -90,7 +90,7 @@ impl Jump {
 /// after the writer has lapped it (overwritten its next message). WHY less than the capacity: the
 /// writer will overwrite the oldest positions next.
 #[must_use]
-pub const fn resync_distance(capacity: u64) -> u64 {
+pub const fn lapped_reader_distance(capacity: u64) -> u64 {
     let margin = if capacity / 8 > 2 { capacity / 8 } else { 2 };
     let kept = capacity.saturating_sub(margin);
     if kept > 1 { kept } else { 1 }
@@ -98,7 +98,7 @@ pub const fn resync_distance(capacity: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{UnreadCounts, resync_distance};
+    use super::{UnreadCounts, lapped_reader_distance};
 
     #[test]
     fn a_reader_that_was_lapped_has_lost_what_it_will_pass_over() {
@@ -121,6 +121,6 @@ mod tests {
             let lost = messages - waiting;
             assert_eq!(lapped.of_messages(messages), UnreadCounts { waiting, lost });
         }
-        assert_eq!(resync_distance(u64::MAX), u64::MAX - u64::MAX / 8);
+        assert_eq!(lapped_reader_distance(u64::MAX), u64::MAX - u64::MAX / 8);
     }
 }

@@ -24,9 +24,9 @@ pub struct LaneWriter<M> {
     /// First position that the writer may write only after it has read the cursors of the gated
     /// readers again.
     pub(super) limit: u64,
-    /// First position that this writer must not write, because [`Self::stop_before`] says so;
+    /// First position that this writer must not write, because [`Self::set_stop_position`] says so;
     /// [`u64::MAX`] if there is none. The cursors of readers may hold the writer back even earlier.
-    pub(super) hold: u64,
+    pub(super) stop_position: u64,
     /// Number of slots that are prefetched ahead of the next position; see [`prefetch_distance`].
     pub(super) ahead: u64,
     /// The time of the last write of a message whose cache lines may be demoted
@@ -54,8 +54,10 @@ pub(super) struct GivenUpReader {
 impl GivenUpReader {
     /// Returns true if this is the reader in slot `reader` of `memory`, with the cursor `cursor`.
     /// The caller must have loaded the cursor with [`edge::CURSOR_SEE`].
-    fn is<M: LaneMemory>(self, memory: &M, reader: u32, cursor: u64) -> bool {
-        self.cursor != 0 && self.cursor == cursor && self.reader.is(memory.reader_id(reader))
+    fn is_in_slot<M: LaneMemory>(self, memory: &M, reader: u32, cursor: u64) -> bool {
+        self.cursor != 0
+            && self.cursor == cursor
+            && self.reader.may_still_be(memory.reader_id(reader))
     }
 }
 
@@ -81,7 +83,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             mask,
             pos,
             limit,
-            hold: u64::MAX,
+            stop_position: u64::MAX,
             ahead,
             last_ticks,
             skips,
@@ -103,7 +105,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     #[inline(always)]
     pub unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
         let pos = self.pos;
-        if pos >= self.limit && !self.find_room() {
+        if pos >= self.limit && !self.try_find_room() {
             return Err(NoRoom);
         }
         let spot = self.next_slot();
@@ -166,8 +168,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             // ORDERING(slot): pairs with the load in `LaneReader::read`.
             spot.stamp().store(stamp, edge::SLOT_PUBLISH);
         }
-        // ORDERING(head): pairs with the loads in `LaneReader::messages_from`,
-        // `LaneReader::resync` and `takeover::live_session`.
+        // ORDERING(head): pairs with the loads in `LaneReader::published_messages_from`,
+        // `LaneReader::move_past_overwritten` and `takeover::head_and_live_session_start`.
         spot.memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
     }
@@ -184,7 +186,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         if lines == 0 {
             return;
         }
-        let now = copy::ticks();
+        let now = copy::counter_ticks();
         let since_last = now.wrapping_sub(self.last_ticks);
         self.last_ticks = now;
         if since_last > STREAM_GAP_TICKS_MAX + STREAM_GAP_TICKS_PER_LINE * lines as u64 {
@@ -195,12 +197,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Reads the cursors of all gated readers again. Returns true if the writer may write the next
     /// position.
     #[cold]
-    pub(super) fn find_room(&mut self) -> bool {
+    pub(super) fn try_find_room(&mut self) -> bool {
         // ORDERING(gate): pairs with the fence in `gate::join_lane`, and with the exchange in
-        // `owner::hold` if this writer has just abandoned a gate.
+        // `owner::try_hold_slot` if this writer has just abandoned a gate.
         self.memory.fence(edge::GATE_SCAN);
-        // ORDERING(gated): pairs with the clear in `gate::withdraw_gated_reader`.
-        let gated = self.memory.gated_readers().load(edge::GATED_SEE);
+        // ORDERING(gated_reader): pairs with the clear in `gate::withdraw_gated_reader`.
+        let gated = self.memory.gated_reader_mask().load(edge::GATED_READER_SEE);
         let mut least = self.pos;
         let memory = &self.memory;
         for (reader, given_up) in (0..).zip(&mut self.given_up) {
@@ -210,7 +212,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             }
             // ORDERING(cursor): pairs with the store in `LaneReader::advance_to`.
             let cursor = memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
-            if given_up.is(memory, reader, cursor) {
+            if given_up.is_in_slot(memory, reader, cursor) {
                 continue;
             }
             *given_up = GivenUpReader::default();
@@ -221,17 +223,20 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // WHY the maximum: positions before the base are in other extents.
         self.limit = least
             .max(self.memory.base_position())
-            .saturating_add(self.memory.lead_max())
-            .min(self.hold);
+            .saturating_add(self.memory.writer_lead_max())
+            .min(self.stop_position);
         self.pos < self.limit
     }
 
-    /// Returns the indices of the readers whose bits are set in `gated`, each with the reader for
+    /// Returns the indices of the readers whose bits are set in `mask`, each with the reader for
     /// which this writer has stopped waiting in that slot. WHY bits above the number of readers are
     /// ignored: another process may set any bit.
-    fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, GivenUpReader)> + use<'_, M> {
+    fn gated_readers_in_mask(
+        &self,
+        mask: u64,
+    ) -> impl Iterator<Item = (u32, GivenUpReader)> + use<'_, M> {
         let readers = (0..).zip(self.given_up.iter().copied());
-        readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
+        readers.filter(move |(reader, _)| mask >> reader & 1 != 0)
     }
 
     /// Returns the index and the cursor of the gated reader that is furthest behind; `None` if this
@@ -242,42 +247,44 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     }
 
     /// Returns true if this writer waits for the reader in slot `reader`.
-    pub fn waits_for(&self, reader: u32) -> bool {
+    pub fn waits_for_reader(&self, reader: u32) -> bool {
         self.awaited_readers().any(|(awaited, _)| awaited == reader)
     }
 
     /// Returns the index and the cursor of each gated reader for which this writer waits.
     fn awaited_readers(&self) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
-        // Relaxed: it only selects the reader to probe; `find_room` decides.
-        let gated = self.memory.gated_readers().get();
-        self.gated_readers(gated).filter_map(|(reader, given_up)| {
-            // ORDERING(cursor): pairs with the store in `gate::join_lane`: a writer that sees the
-            // cursor of a new reader sees that the reader owns its slot (`owner::abandon_gate`).
-            let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
-            let counts = cursor != 0
-                && !given_up.is(&self.memory, reader, cursor)
-                && self.memory.is_read_by(reader);
-            counts.then_some((reader, cursor))
-        })
+        // Relaxed: it only selects the reader to probe; `try_find_room` decides.
+        let gated = self.memory.gated_reader_mask().get();
+        self.gated_readers_in_mask(gated)
+            .filter_map(|(reader, given_up)| {
+                // ORDERING(cursor): pairs with the store in `gate::join_lane`: a writer that sees
+                // the cursor of a new reader sees that the reader owns its slot
+                // (`owner::try_abandon_gate`).
+                let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
+                let counts = cursor != 0
+                    && !given_up.is_in_slot(&self.memory, reader, cursor)
+                    && self.memory.is_read_by(reader);
+                counts.then_some((reader, cursor))
+            })
     }
 
     /// Returns the index of the gated reader that is furthest behind, and the position that it
     /// reads next, even if this writer never waits for readers. Ignores readers for which this
-    /// writer has stopped waiting ([`Self::stop_waiting_for`]), and those for which `counts`
-    /// returns false.
-    pub fn slowest_reader_where(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
+    /// writer has stopped waiting ([`Self::stop_waiting_for_reader`]), and those for which
+    /// `is_included` returns false.
+    pub fn slowest_reader_where(&self, is_included: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         // Relaxed: a reader whose bit is not seen yet begins behind the extents before the newest
         // one.
-        let gated = self.memory.gated_readers().get();
+        let gated = self.memory.gated_reader_mask().get();
         let readers = (0..self.memory.reader_limit()).filter(|reader| gated >> reader & 1 != 0);
         let cursors = readers.filter_map(|reader| {
             // ORDERING(cursor): as in `awaited_readers`.
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
             let given_up = self.given_up.get(reader as usize);
             let is_given_up =
-                given_up.is_some_and(|given_up| given_up.is(&self.memory, reader, cursor));
-            let counts = cursor != 0 && !is_given_up && counts(reader);
-            counts.then(|| (reader, cursor - 1))
+                given_up.is_some_and(|given_up| given_up.is_in_slot(&self.memory, reader, cursor));
+            let is_included = cursor != 0 && !is_given_up && is_included(reader);
+            is_included.then(|| (reader, cursor - 1))
         });
         cursors.min_by_key(|&(_, position)| position)
     }
@@ -296,26 +303,26 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.memory = memory;
     }
 
-    /// Makes the writer stop before position `hold`, until the next call of this function;
+    /// Makes the writer stop before `position`, until the next call of this function;
     /// [`u64::MAX`] means no such limit. WHY: a write of that position would overwrite the oldest
     /// message, which readers that have not joined the lane yet still have to receive.
-    pub const fn stop_before(&mut self, hold: u64) {
-        self.hold = hold;
+    pub const fn set_stop_position(&mut self, position: u64) {
+        self.stop_position = position;
     }
 
-    /// Makes the writer stop before position `hold`, if it does not have to stop even earlier.
-    /// Lasts until the next call of [`Self::stop_before`].
-    pub const fn stop_also_before(&mut self, hold: u64) {
-        if hold < self.hold {
-            self.hold = hold;
+    /// Makes the writer stop before `position`, if it does not have to stop even earlier.
+    /// Lasts until the next call of [`Self::set_stop_position`].
+    pub const fn lower_stop_position(&mut self, position: u64) {
+        if position < self.stop_position {
+            self.stop_position = position;
         }
     }
 
-    /// Stops waiting for the reader in slot `index` for as long as its cursor has the value
+    /// Stops waiting for the reader in slot `slot` for as long as its cursor has the value
     /// `cursor`, that is, until it reads again. `reader` is that reader, or the process that holds
     /// the slot of the dead reader.
-    pub fn stop_waiting_for(&mut self, index: u32, cursor: u64, reader: ReaderId) {
-        self.given_up[index as usize] = GivenUpReader { cursor, reader };
+    pub fn stop_waiting_for_reader(&mut self, slot: u32, cursor: u64, reader: ReaderId) {
+        self.given_up[slot as usize] = GivenUpReader { cursor, reader };
     }
 
     /// Returns the position of the next write. It equals the number of positions written so far.

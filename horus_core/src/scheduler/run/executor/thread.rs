@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::thread::{join_while, leave_real_time};
+use horus_shm::internals::thread::{join_while, leave_real_time_policy};
 
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::LiveMetrics;
@@ -162,7 +162,7 @@ pub(crate) fn spawn_thread<R: Send + 'static>(
     let run = move || {
         // WHY: the program may start the scheduler on a real-time thread, or on one that is pinned
         // to a CPU.
-        leave_real_time();
+        leave_real_time_policy();
         let result = work();
         *lock(&place) = Some(result);
     };

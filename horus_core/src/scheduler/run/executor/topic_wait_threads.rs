@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use horus_shm::Watch;
-use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount};
+use horus_shm::internals::wait::{EVENTCOUNTS_MAX, LocalEventcount};
 
 use crate::actor::Address;
 use crate::scheduler::run::run_state::RunState;
@@ -14,7 +14,7 @@ use super::thread::{RunEndTimeLimit, RunThread, spawn_thread};
 
 /// Largest number of topics for which one sleeping thread can wait. It is one less than the number
 /// of events for which a thread can wait, because the thread also waits for the end of the run.
-const TOPICS_PER_THREAD_MAX: usize = EVENTS_MAX - 1;
+const TOPICS_PER_THREAD_MAX: usize = EVENTCOUNTS_MAX - 1;
 
 /// Largest number of threads of one group that wait for topics. If the last thread has more than
 /// [`TOPICS_PER_THREAD_MAX`] topics, it checks them every millisecond instead of sleeping until a

@@ -3,7 +3,7 @@
 
 use super::{RawConsumer, ReadMode};
 use crate::endpoint::sample::{BorrowError, RawSample};
-use crate::protocol::copy::MOTOR_COMMAND_BYTES;
+use crate::protocol::copy::FAST_PATH_MESSAGE_BYTES;
 use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
 
@@ -70,10 +70,10 @@ impl RawConsumer {
     #[inline(always)]
     pub fn recv_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let (buffer, bytes) = (buffer.as_mut_ptr(), self.copied_bytes_max(buffer.len()));
-        let polled = if bytes == MOTOR_COMMAND_BYTES {
+        let polled = if bytes == FAST_PATH_MESSAGE_BYTES {
             // SAFETY: the buffer is writable for that many bytes, which are at most the payload if
             // messages do not vary in length.
-            unsafe { self.recv(buffer, MOTOR_COMMAND_BYTES) }
+            unsafe { self.recv(buffer, FAST_PATH_MESSAGE_BYTES) }
         } else {
             // SAFETY: as above.
             unsafe { self.recv(buffer, bytes) }

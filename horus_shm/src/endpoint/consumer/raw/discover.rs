@@ -39,8 +39,8 @@ impl RawConsumer {
     pub(in crate::endpoint::consumer) fn look_for_lanes(&mut self) {
         // SAFETY: it points into the segment, which this consumer keeps; it is an atomic.
         let changes = unsafe { &*self.changes };
-        // ORDERING(change): pairs with the count in `TopicMemory::publish_lane_change`.
-        let changes = Word::load(changes, edge::CHANGE_SEE);
+        // ORDERING(change_counter): pairs with the count in `TopicMemory::publish_lane_change`.
+        let changes = Word::load(changes, edge::CHANGE_COUNTER_SEE);
         if changes != self.known {
             self.discover_lanes(changes);
         }
@@ -152,7 +152,7 @@ impl RawConsumer {
         let LaneStart { position, number } = self.starts[lane as usize];
         let mut reader = LaneReader::new(raw, position, self.progress.reader_index());
         if extent.offer.shape.request().pinnable {
-            reader = reader.with_numbering(number);
+            reader = reader.with_message_numbers(number);
         }
         // WHY: what was in extents that are gone is lost.
         reader.move_to_extent(raw, extent.base.number);

@@ -29,9 +29,9 @@ impl RawConsumer {
             let end = unmatched.or_else(|| self.end_of_followed_extent(lane_index, &extent));
             let reader = &mut self.lanes[lane_index].reader;
             let limit = end.unwrap_or(extent.base).position;
-            reader.set_end(limit);
+            reader.set_extent_end(limit);
             // WHY: if the extent that began at its end is gone, it ends where no message is.
-            let is_read = reader.has_reached(limit) || end.is_none() && !reader.has_message();
+            let is_read = reader.has_read_up_to(limit) || end.is_none() && !reader.has_message();
             if !is_read {
                 self.has_later = true;
                 break;
@@ -52,7 +52,7 @@ impl RawConsumer {
             } = left_out;
             self.lanes[lane_index]
                 .reader
-                .count_lost_to(position, number);
+                .move_to_counting_lost(position, number);
             self.skip_messages_without_counting(lane_index, left_out, extent.base);
             self.move_to_later_extent(lane_index, extent, raw);
         }
@@ -96,12 +96,12 @@ impl RawConsumer {
             position, number, ..
         } = extent.base;
         reader.move_to_extent(raw, number);
-        let is_numbered = extent.offer.shape.request().pinnable;
-        if is_numbered && !reader.is_numbered() {
+        let counts_by_numbers = extent.offer.shape.request().pinnable;
+        if counts_by_numbers && !reader.counts_by_numbers() {
             let passed = position.wrapping_sub(start.position);
-            reader.start_numbering(number.wrapping_sub(passed), number);
-        } else if !is_numbered && reader.is_numbered() {
-            let first = reader.stop_numbering(number).unwrap_or(number);
+            reader.start_counting_by_numbers(number.wrapping_sub(passed), number);
+        } else if !counts_by_numbers && reader.counts_by_numbers() {
+            let first = reader.stop_counting_by_numbers(number).unwrap_or(number);
             start.position = position.wrapping_sub(number.wrapping_sub(first));
         }
         *present = extent;
@@ -178,7 +178,7 @@ impl RawConsumer {
                 let followed = &mut self.lanes[at];
                 // Relaxed: a head that is not seen yet is seen by the next call.
                 let head = followed.reader.memory().block().head.get();
-                if head <= next.base.position || followed.reader.has_reached(end.position) {
+                if head <= next.base.position || followed.reader.has_read_up_to(end.position) {
                     break;
                 }
                 followed.reader.skip_to_extent_end(end.position, end.number);

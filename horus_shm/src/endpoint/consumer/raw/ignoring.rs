@@ -32,7 +32,7 @@ impl RawConsumer {
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             let FollowedLane { reader, .. } = self.lanes.remove(at);
             let start = self.starts[lane as usize];
-            let passed = match reader.accounted_numbers() {
+            let passed = match reader.first_and_next_number() {
                 Some((first, next)) => next.wrapping_sub(first),
                 None => reader.position().wrapping_sub(start.position),
             };

@@ -9,7 +9,7 @@ use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
 use crate::file::segment::TopicBlocks as _;
 use crate::os::region::Access;
 use crate::protocol::lane::{CopyOptions, PollOutcome, ReaderPin};
-use crate::protocol::layout::CAPACITY_MAX;
+use crate::protocol::layout::LANE_CAPACITY_MAX;
 use crate::protocol::pins::{claim_free_pin, free_pin};
 use crate::protocol::sync::{Word, edge};
 
@@ -414,7 +414,7 @@ impl RawConsumer {
         let shapes = lanes.map(|followed| followed.extent.offer.shape);
         let slots = shapes.filter(|shape| shape.request().pinnable);
         let least = slots.map(|shape| shape.capacity()).min();
-        least.unwrap_or(CAPACITY_MAX)
+        least.unwrap_or(LANE_CAPACITY_MAX)
     }
 
     /// Builds the [`RawSample`] that a borrow returns, for a message that a pin of this reader

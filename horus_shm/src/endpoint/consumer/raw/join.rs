@@ -108,7 +108,7 @@ impl RawConsumer {
     /// its cursor already prevents the writer from overwriting that place.
     pub(super) fn publish_start_as_cursor(&self, lane: u32) {
         let position = self.starts[lane as usize].position;
-        // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
+        // ORDERING(cursor): pairs with the load in `LaneWriter::try_find_room`.
         Word::store(
             self.progress.cursor(lane),
             position + 1,
@@ -145,7 +145,7 @@ impl RawConsumer {
         let mut look = self.try_find_lane_start(lane, resumed)?;
         for _ in 1..LANE_START_ATTEMPTS_MAX {
             // WHY also without a later start: the head may be that of another publisher.
-            let is_reclaimed = !look.state.is_present(&memory);
+            let is_reclaimed = !look.state.is_unchanged(&memory);
             let missed_history = look.has_history && look.start.position > look.head;
             if look.is_complete || (!is_reclaimed && !missed_history) {
                 break;
@@ -172,7 +172,7 @@ impl RawConsumer {
             });
         };
         let (mut head, session) =
-            takeover::live_session(block, |owner| self.segment.is_dead(owner));
+            takeover::head_and_live_session_start(block, |owner| self.segment.is_dead(owner));
         // WHY no error: a lane that cannot be mapped is tried again.
         let newest = self.map_extent(newest).ok();
         let mut ended = None;
@@ -221,7 +221,8 @@ impl RawConsumer {
         if self.reading == ReadMode::Gated {
             let memory = self.lane_without_slots(lane)?;
             let reader = self.progress.reader_index();
-            if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
+            if let Some(position) = gate::dead_reader_position(&memory, reader).filter(|_| resumed)
+            {
                 let number = lane::message_number_at(block, position);
                 let start = LaneStart { position, number };
                 return Ok(LaneStartAttempt {
@@ -351,8 +352,8 @@ impl RawConsumer {
         ended_lane: Option<&RawLane>,
     ) -> Result<LaneStart, OpenError> {
         let (number, position) = match ended_lane {
-            Some(memory) => lane::count_all_messages(memory),
-            None => lane::count_messages(self.segment.lane_block(lane, Access::Read)?),
+            Some(memory) => lane::message_count_and_end_after_death(memory),
+            None => lane::message_count_and_end(self.segment.lane_block(lane, Access::Read)?),
         };
         Ok(LaneStart {
             position,

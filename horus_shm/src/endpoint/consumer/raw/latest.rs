@@ -101,6 +101,6 @@ impl RawConsumer {
     /// Counts as skipped the message that [`Self::copy_latest_of`] has just read from the lane at
     /// index `lane`, because a newer message is delivered instead.
     fn count_last_read_as_skipped(&mut self, lane: usize) {
-        self.lanes[lane].reader.count_read_as_skipped();
+        self.lanes[lane].reader.count_last_read_as_skipped();
     }
 }

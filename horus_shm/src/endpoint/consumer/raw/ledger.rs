@@ -70,7 +70,7 @@ impl RawConsumer {
     #[inline(always)]
     pub(super) fn record_latency_if_sampled(&self, lane: usize, position: u64) {
         let pos = position - 1;
-        if telemetry::is_sampled(pos) {
+        if telemetry::is_latency_sampled(pos) {
             let block = self.lanes[lane].reader.memory().block();
             telemetry::record_latency_of_message(
                 block,
@@ -104,7 +104,7 @@ impl RawConsumer {
         block.passed.set(positions.wrapping_sub(self.received));
         block.lost.set(sum(LaneReader::lost));
         block.skipped.set(sum(LaneReader::skipped));
-        block.busy.set(sum(LaneReader::busy_calls));
+        block.busy.set(sum(LaneReader::busy_call_count));
     }
 
     /// Adds one to the number of messages that this reader could not read, for other processes. Its
@@ -146,7 +146,10 @@ impl RawConsumer {
             add(&mut stats.lost, unread.lost);
             add(&mut stats.lost, reader.map_or(0, LaneReader::lost));
             add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
-            add(&mut stats.busy, reader.map_or(0, LaneReader::busy_calls));
+            add(
+                &mut stats.busy,
+                reader.map_or(0, LaneReader::busy_call_count),
+            );
         }
         self.with_former_files_added(stats)
     }
@@ -172,8 +175,8 @@ impl RawConsumer {
         let first = self.starts[lane as usize].position;
         match reader {
             None => 0,
-            Some(reader) if reader.is_numbered() => reader
-                .accounted_numbers()
+            Some(reader) if reader.counts_by_numbers() => reader
+                .first_and_next_number()
                 .map_or(0, |(first, next)| next.wrapping_sub(first)),
             Some(reader) => reader.position().wrapping_sub(first),
         }
@@ -194,7 +197,7 @@ impl RawConsumer {
         }
         let has_numbers = extent.offer.shape.request().pinnable;
         let number = has_numbers.then_some(extent.base.number);
-        let (position, mut number) = lane::published_end(reader.memory(), number);
+        let (position, mut number) = lane::end_position_and_message_number(reader.memory(), number);
         if !has_numbers {
             // WHY: earlier publishers may have skipped slots.
             number = extent.base.messages_before(position).unwrap_or(position);
@@ -227,22 +230,22 @@ impl RawConsumer {
         };
         let reader = followed.map(|followed| &followed.reader);
         let position = reader.map_or(position, LaneReader::position);
-        let is_numbered = reader.is_none_or(LaneReader::is_numbered);
+        let counts_by_numbers = reader.is_none_or(LaneReader::counts_by_numbers);
         let next = reader
-            .and_then(LaneReader::accounted_numbers)
+            .and_then(LaneReader::first_and_next_number)
             .map(|(_, next)| next);
-        let number = next.or(number).filter(|_| is_numbered);
-        if is_numbered && number.is_none() {
+        let number = next.or(number).filter(|_| counts_by_numbers);
+        if counts_by_numbers && number.is_none() {
             // WHY: it is not known which messages are owed, until one is read.
             return UnreadCounts::default();
         }
         // WHY: this takes no lock, and most lanes have one extent.
         if let Some(FollowedLane { reader, extent, .. }) = followed
-            && let Some(end) = reader.newest_head()
+            && let Some(end) = reader.head_if_in_newest_extent()
         {
             let here = UnreadCounts::of_positions(position, end, extent.offer.shape.capacity());
             return number.map_or(here, |number| {
-                here.of_messages(lane::count_messages(block).0.saturating_sub(number))
+                here.of_messages(lane::message_count_and_end(block).0.saturating_sub(number))
             });
         }
         let reader = ReadProgress {

@@ -94,7 +94,7 @@ impl RawConsumer {
         let lanes = 0..self.starts.len() as u32;
         let mark = |lane| {
             let block = self.segment.lane_block(lane, Access::Read).ok()?;
-            let (messages, position) = lane::count_messages(block);
+            let (messages, position) = lane::message_count_and_end(block);
             Some(LaneSnapshot {
                 // Relaxed: it is only compared.
                 session_id: block.session_id.get(),
@@ -121,7 +121,7 @@ impl RawConsumer {
             let reader = followed.map(|followed| &followed.reader);
             let position = reader.map_or(start.position, LaneReader::position);
             let number = match reader {
-                Some(reader) => reader.accounted_numbers().map(|(_, next)| next),
+                Some(reader) => reader.first_and_next_number().map(|(_, next)| next),
                 None => start.number,
             };
             let number = number.or_else(|| lane::message_number_at(block, position));
@@ -181,7 +181,7 @@ impl RawConsumer {
 /// Returns the place behind the newest message of a lane.
 fn place_after_newest_message(segment: &Segment, lane: u32) -> Option<LaneStart> {
     let block = segment.lane_block(lane, Access::Read).ok()?;
-    let (number, position) = lane::count_messages(block);
+    let (number, position) = lane::message_count_and_end(block);
     let number = Some(number);
     Some(LaneStart { position, number })
 }

@@ -135,7 +135,7 @@ impl RawConsumer {
             self.progress.set_namespace_removed();
         }
         self.seen_epoch = if self.must_move_to_new_file() || self.is_reading_former_files() {
-            fault::NO_EPOCH
+            fault::NO_FAULT_EPOCH
         } else {
             seen_epoch
         };
@@ -422,8 +422,8 @@ impl RawConsumer {
         if self.segment.fault_epoch_if_usable().is_err() {
             return Some(self.finished_file_data(self.stats()));
         }
-        // ORDERING(leave): pairs with the fence in `LaneClaim::claim_in_named_file`.
-        fence(edge::LEAVE_LOOK);
+        // ORDERING(name_lost): pairs with the fence in `LaneClaim::claim_in_named_file`.
+        fence(edge::NAME_LOST_READER_FENCE);
         let is_owned = |lane: u32| {
             let is_read = self.ignored & 1 << lane == 0 && self.unmatched_lane(lane).is_none();
             let owner = self.segment.lane_block(lane, Access::Read).map(|block| {

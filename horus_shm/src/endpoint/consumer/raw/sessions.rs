@@ -56,7 +56,7 @@ impl SessionProgress {
             id,
             lane: Some(lane),
             first: segment.lane_beginning(lane).map(|begun| begun.position),
-            number: lane::count_messages(block).0,
+            number: lane::message_count_and_end(block).0,
             // Relaxed: as the session id in `lane_sessions_read_to_end`.
             has_left: record.moved_session_id.get() == id,
             is_begun: true,

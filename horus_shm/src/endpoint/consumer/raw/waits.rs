@@ -11,7 +11,8 @@ use crate::os::region::Access;
 use crate::protocol::lane::PollOutcome;
 use crate::protocol::layout::WaitBlock;
 use crate::wait::{
-    EVENTS_MAX, Event, Sleeper, WaitPolicy, WakeBarrier, WakeOrder, has_sleepers, wait_until, wake,
+    EVENTCOUNTS_MAX, EventcountView, SleeperKind, WaitPolicy, WakeBarrier, WakeOrder, has_sleepers,
+    wait_until, wake,
 };
 
 /// Wakes the reliable publishers that sleep while their lanes are full. A gated reader uses it
@@ -41,9 +42,9 @@ impl PublisherWaker {
     }
 
     #[inline(always)]
-    fn event(&self) -> Event<'_> {
+    fn event(&self) -> EventcountView<'_> {
         // SAFETY: it points into the segment, which the consumer keeps; it contains only atomics.
-        Event::of_room(unsafe { &*self.block }, Sleeper::Counted, self.order)
+        EventcountView::of_room(unsafe { &*self.block }, SleeperKind::Counted, self.order)
     }
 }
 
@@ -101,9 +102,9 @@ impl RawConsumer {
                 .filter_map(|former| former.place.clone());
             let of_former: Vec<_> = of_former.collect();
             let former = of_former.iter().filter_map(|place| place.event());
-            let former: Vec<_> = former.take(EVENTS_MAX - 1).collect();
+            let former: Vec<_> = former.take(EVENTCOUNTS_MAX - 1).collect();
             let all: Vec<_>;
-            let events: &[&Event<'_>] = match &event {
+            let events: &[&EventcountView<'_>] = match &event {
                 Some(event) if former.is_empty() => &[event],
                 Some(event) => {
                     all = former.iter().chain([event]).collect();

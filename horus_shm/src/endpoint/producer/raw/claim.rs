@@ -13,7 +13,7 @@ use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, LaneRecord, LatchedHistory};
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge, fence};
-use crate::protocol::takeover::end_history;
+use crate::protocol::takeover::discard_history_before;
 
 /// A lane that a publisher has claimed, but into which it cannot write yet.
 #[derive(Debug, Clone, Copy)]
@@ -115,8 +115,8 @@ impl LaneClaim {
     ) -> Result<(Arc<Segment>, Self), OpenError> {
         for _ in 1..FILES_TRIED_FOR_LANE_MAX {
             let claim = Self::new(&segment, offer, is_moving)?;
-            // ORDERING(leave): pairs with the fence in `RawConsumer::finish_file_if_read`.
-            fence(edge::LEAVE_CLAIM);
+            // ORDERING(name_lost): pairs with the fence in `RawConsumer::finish_file_if_read`.
+            fence(edge::NAME_LOST_CLAIM_FENCE);
             if !segment.is_name_lost_now() {
                 return Ok((segment, claim));
             }
@@ -166,7 +166,7 @@ impl LaneClaim {
             ranked.sort_unstable();
             let owners = ranked.iter().map(|&(_, lane)| &blocks[lane as usize].owner);
             let me = segment.own_owner_word();
-            let Some((place, _)) = owner::claim_first_free(owners, me, is_dead) else {
+            let Some((place, _)) = owner::claim_first_free_entry(owners, me, is_dead) else {
                 return Err(OpenError::TooManyPublishers { limit });
             };
             let (before, lane) = ranked[place as usize];
@@ -186,7 +186,7 @@ impl LaneClaim {
             lane,
             latched: key.map(|LatchKey(key_hash)| LatchedHistory {
                 key_hash,
-                claim: LatchedHistory::next_claim(newest),
+                claim: LatchedHistory::next_claim_number(newest),
                 continues: request.continues_history,
                 messages: offer.latched_message_count().try_into().unwrap_or(u16::MAX),
             }),
@@ -200,7 +200,7 @@ impl LaneClaim {
     /// between leaves no history under a key that is not its own.
     pub(super) fn publish_history_key(&self, block: &LaneBlock<AtomicU64>, position: u64) {
         if self.found != ClaimedLaneHistory::Own {
-            end_history(block, position);
+            discard_history_before(block, position);
         }
         // Relaxed: only the owner of the lane writes it, and the head orders it.
         block

@@ -98,7 +98,7 @@ impl ClaimedLane {
         block.session_id.set(session.id);
         let position = match &found {
             Some(extent) => take_over(&lane_for_writer(segment, extent)?, segment.own_owner_word()),
-            None => lane::count_messages(block).1.max(session.number),
+            None => lane::message_count_and_end(block).1.max(session.number),
         };
         let is_taken_over = found.is_some();
         if let Some(extent) = found {
@@ -282,11 +282,11 @@ impl RawProducer {
         if self.is_waiting_for_readers_to_move() {
             let first = oldest.extent.base.position;
             let memory = self.writer.memory();
-            let slots = memory.lead_max();
+            let slots = memory.writer_lead_max();
             let end = memory.base_position().saturating_add(slots);
             let kept_max = slots.max(SENDS_BEFORE_READERS_MOVE_MIN);
             self.writer
-                .stop_also_before(end.min(first.saturating_add(kept_max)));
+                .lower_stop_position(end.min(first.saturating_add(kept_max)));
         }
     }
 
@@ -371,7 +371,7 @@ impl RawProducer {
         // WHY not whether it is the slowest: a dead one may be slower, whose place another process
         // holds.
         self.slowest_reader_of_oldest_extent()
-            .is_some_and(|reader| self.writer.waits_for(reader))
+            .is_some_and(|reader| self.writer.waits_for_reader(reader))
     }
 
     /// Returns the live reliable reader that is furthest behind among those that still have to read

@@ -93,7 +93,7 @@ impl RawProducer {
                 Ok(index) => return Ok(TakenSlot { index, is_alone }),
                 Err(SlotBlocked::NoRoom) => return Err(NoRoom),
                 Err(SlotBlocked::Pinned { .. }) => {
-                    self.writer.skip_position();
+                    self.writer.skip_pinned_position();
                     skips += 1;
                 }
             }
@@ -109,7 +109,7 @@ impl RawProducer {
         let claim = if excludes_copied_slots {
             LaneWriter::claim_slot
         } else {
-            LaneWriter::claim_slot_over_copies
+            LaneWriter::claim_slot_pinned_for_copies
         };
         let mut claimed = claim(&mut self.writer);
         // WHY a limit: every reader may be dead, and the pins are input.
@@ -119,7 +119,7 @@ impl RawProducer {
             };
             // WHY the second: the process that takes the pins back may be stopped.
             let is_dead = reader_slot::reap_dead_reader(&self.segment, reader)
-                || self.writer.ignore_held_reader(reader);
+                || self.writer.try_ignore_dead_reader(reader);
             if !is_dead {
                 break;
             }
@@ -131,7 +131,7 @@ impl RawProducer {
     /// Publishes the slot that [`Self::take_free_slot`] returned, as a message of `bytes` bytes.
     fn publish_slot(&mut self, bytes: u64) {
         let pos = self.writer.position();
-        if telemetry::is_sampled(pos) {
+        if telemetry::is_latency_sampled(pos) {
             telemetry::record_publication_time(self.writer.memory().block(), pos, monotonic_time);
         }
         self.writer.publish_claimed_slot(bytes);
@@ -242,7 +242,7 @@ impl RawProducer {
     /// Claims the next slot, and returns its address. Until a message is sent, further calls return
     /// the same slot.
     fn take_slot_for_loan(&mut self) -> Result<*mut u8, LoanError> {
-        if fault::epoch() != self.seen_epoch {
+        if fault::fault_epoch() != self.seen_epoch {
             self.check_health_and_move()?;
         }
         if !self.in_place {

@@ -26,7 +26,7 @@ use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{LaneBlock, NO_SESSION};
 use crate::protocol::memory::LaneMemory;
-use crate::protocol::owner::{self, HELD_BIT};
+use crate::protocol::owner::{self, OWNER_HELD_BIT};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover::end_session;
 
@@ -261,7 +261,7 @@ impl RawProducer {
             let is_dead = |owner| self.segment.is_dead(owner);
             let owner = [&block.owner].into_iter();
             let me = self.segment.own_owner_word();
-            if owner::claim_first_free(owner, me, is_dead).is_some() {
+            if owner::claim_first_free_entry(owner, me, is_dead).is_some() {
                 // WHY again: another publisher may have used the lane since.
                 if is_left() {
                     block.latched.set(0);
@@ -331,9 +331,12 @@ impl RawProducer {
         self.awaited.push(former);
         if self.has_unmoved_readers() {
             let memory = self.writer.memory();
-            self.writer
-                .stop_before(memory.base_position().saturating_add(memory.lead_max()));
-            self.seen_epoch = fault::NO_EPOCH;
+            self.writer.set_stop_position(
+                memory
+                    .base_position()
+                    .saturating_add(memory.writer_lead_max()),
+            );
+            self.seen_epoch = fault::NO_FAULT_EPOCH;
         } else {
             self.awaited.clear();
         }
@@ -421,7 +424,7 @@ impl RawProducer {
     /// Stops waiting for the readers of former files, so that the publisher may send without them.
     pub(super) fn end_wait_for_readers(&mut self) {
         self.awaited.clear();
-        self.writer.stop_before(u64::MAX);
+        self.writer.set_stop_position(u64::MAX);
     }
 
     /// Publishes the history and the number of messages in the file that has the topic's name now.
@@ -456,9 +459,9 @@ fn unmoved_readers_in(
         let Ok(block) = segment.reader_block(reader, Access::Read) else {
             return false;
         };
-        // ORDERING(epoch): pairs with the store in `ReaderSlot::announce_move`: a publisher that
-        // sees that the reader moved sees its cursors in the new file.
-        let moved_to = Word::load(&block.moved_to, edge::EPOCH_SEE);
+        // ORDERING(session_owner): pairs with the store in `ReaderSlot::announce_move`: a publisher
+        // that sees that the reader moved sees its cursors in the new file.
+        let moved_to = Word::load(&block.moved_to, edge::SESSION_OWNER_SEE);
         let owner = block.owner.get();
         let cursors = segment.cursors(reader, Access::Read);
         // WHY: a handle with both ends may leave out its own lane.
@@ -474,7 +477,7 @@ fn unmoved_readers_in(
             && !has_arrived
             && gated & 1 << reader != 0
             && owner != 0
-            && owner & HELD_BIT == 0
+            && owner & OWNER_HELD_BIT == 0
             && identity.matches_reader(block)
             && !segment.is_dead(owner)
     })

@@ -14,7 +14,7 @@ use crate::protocol::lane::NoRoom;
 use crate::protocol::memory::{LaneMemory, ReaderId};
 use crate::protocol::sync::Word;
 use crate::wait::{
-    Event, POLL_INTERVAL, SLEEP_MAX, Sleeper, WaitPolicy, WakeOrder, wait_in_slices,
+    EventcountView, POLL_INTERVAL, SLEEP_MAX, SleeperKind, WaitPolicy, WakeOrder, wait_in_slices,
 };
 
 /// Minimum time between two checks whether the reader that keeps the lane full is alive.
@@ -200,9 +200,9 @@ impl RawProducer {
         let on_stalled = self.on_stalled;
         let event = segment.wait_block(Access::Write).ok().map(|block| {
             // WHY a barrier: readers have no fence between a cursor and their look at the waiters.
-            Event::of_room(block, Sleeper::Bit(lane), WakeOrder::Barrier)
+            EventcountView::of_room(block, SleeperKind::Bit(lane), WakeOrder::Barrier)
         });
-        let events: &[&Event<'_>] = match &event {
+        let events: &[&EventcountView<'_>] = match &event {
             Some(event) => &[event],
             None => &[],
         };
@@ -328,7 +328,7 @@ impl RawProducer {
             GateState::Abandoned { owner } => {
                 // WHY 0: the counters in the slot may still be those of the dead reader.
                 let id = ReaderId { owner, detached: 0 };
-                self.writer.stop_waiting_for(reader, cursor, id);
+                self.writer.stop_waiting_for_reader(reader, cursor, id);
                 return true;
             }
             GateState::Live => {}
@@ -340,7 +340,7 @@ impl RawProducer {
             OnStalled::Detach { after } if stalled_time >= after => {
                 block.detached.fetch_add_one();
                 let id = self.writer.memory().reader_id(reader);
-                self.writer.stop_waiting_for(reader, cursor, id);
+                self.writer.stop_waiting_for_reader(reader, cursor, id);
                 true
             }
             _ => false,
