@@ -222,7 +222,8 @@ impl ReaderSlot {
             reserved: if is_reservation { limit } else { reserved },
         };
         let memory = ReaderPinLimits { slot: self, block };
-        let is_raised = raise_pin_limit(&memory, wanted, reserved, borrows_max(shortest_lane_slots));
+        let is_raised =
+            raise_pin_limit(&memory, wanted, reserved, borrows_max(shortest_lane_slots));
         if is_raised {
             // Relaxed: only the thread that reads uses it.
             self.reserved_beside.set(shortest_lane_slots);

@@ -418,7 +418,8 @@ impl TopicMemory {
     /// Returns the process of the endpoint with the owner word `owner_word`; `None` if that process
     /// is dead, or only holds the lane or reader slot to clear or claim it.
     pub(crate) fn live_participant(&self, owner_word: u64) -> Option<Participant> {
-        let lives = owner_word != 0 && owner_word & OWNER_HELD_BIT == 0 && !self.is_dead(owner_word);
+        let lives =
+            owner_word != 0 && owner_word & OWNER_HELD_BIT == 0 && !self.is_dead(owner_word);
         lives.then(|| self.process_of(owner_word))
     }
 }

@@ -312,10 +312,8 @@ impl Namespace {
     /// The system error, if the system cannot tell.
     pub(crate) fn is_unchanged_on_disk(&self) -> io::Result<bool> {
         let name = self.config.name().as_str();
-        Ok(
-            os::is_name_of_file(self.parent.get()?, name, &self.stat)?
-                && self.has_own_parts_on_disk()?,
-        )
+        Ok(os::is_name_of_file(self.parent.get()?, name, &self.stat)?
+            && self.has_own_parts_on_disk()?)
     }
 
     fn has_own_parts_on_disk(&self) -> io::Result<bool> {
