@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::{parse_number, parse_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::namespace::{replacement_of, replacement_text};
+use crate::namespace::{find_replacement_namespace, replacement_namespace_note};
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 use crate::output::nearest;
@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
     /// Only events of this kind, such as missed or failed
-    #[arg(long, value_name = "KIND", value_parser = parse_kind)]
+    #[arg(long, value_name = "KIND", value_parser = parse_event_kind)]
     kind: Option<u8>,
     /// Also events of earlier runs
     #[arg(long)]
@@ -120,7 +120,7 @@ impl Event {
 
 /// Returns the number of the event kind named `name`. Returns an error text if there is no kind
 /// with that name.
-fn parse_kind(name: &str) -> Result<u8, String> {
+fn parse_event_kind(name: &str) -> Result<u8, String> {
     let found = EVENT_KINDS.iter().find(|(_, known)| *known == name);
     found.map(|(kind, _)| *kind).ok_or_else(|| {
         let names = EVENT_KINDS.map(|(_, name)| name).join(", ");
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let name = &arguments.scheduler;
     let mut namespace = open_namespace_of_scheduler(context, name)?;
     if arguments.follow {
-        context.stop.begin_stream();
+        context.stop.catch_next_signal();
     }
     let deadline = context.deadline();
     let mut news = NewEventFilter::default();
@@ -179,14 +179,14 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             context.print_note(format_args!("{name}: no such events{runs}"));
         }
         if std::mem::take(&mut is_first_read) {
-            report_death(&namespace, name, context);
+            report_scheduler_death(&namespace, name, context);
         }
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
             return Ok(());
         }
-        if let Some(other) = replacement_of(&namespace)? {
-            context.print_note(replacement_text(&other));
+        if let Some(other) = find_replacement_namespace(&namespace)? {
+            context.print_note(replacement_namespace_note(&other));
             namespace = other;
             has_moved = true;
         }
@@ -195,7 +195,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Prints a note if the process of the scheduler has ended without shutting it down. WHY: a process
 /// that is killed records no event.
-fn report_death(namespace: &Arc<Namespace>, name: &str, context: &Context) {
+fn report_scheduler_death(namespace: &Arc<Namespace>, name: &str, context: &Context) {
     // WHY the error is ignored: the events are printed already, and nothing else was asked for.
     let all = schedulers(namespace).unwrap_or_default();
     let scheduler = all.iter().find(|scheduler| scheduler.name == name);

@@ -9,7 +9,7 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use serde::Serialize;
 
 use crate::context::{Context, namespace_path};
-use crate::estop::refuse_to_forget_stop;
+use crate::estop::check_stop_is_not_engaged;
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct CleanReport {
     /// Topics that this command has removed, in alphabetical order. A topic whose last process
     /// removed it in the meantime is not one of them.
     removed: Vec<String>,
@@ -48,8 +48,8 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let Some((namespace, opening)) = context.open_existing_with_report()? else {
-        return print_report(Report::default(), arguments, context);
+    let Some((namespace, opening)) = context.open_existing_namespace_with_report()? else {
+        return print_clean_report(CleanReport::default(), arguments, context);
     };
     let report = sweep(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     // WHY both: opening a namespace removes such topics, too.
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         attempts = kept.len();
         for name in kept {
             if name == EMERGENCY_STOP_TOPIC
-                && let Err(failure) = refuse_to_forget_stop(&namespace)
+                && let Err(failure) = check_stop_is_not_engaged(&namespace)
             {
                 if failure.is_refused() {
                     is_left.push(name);
@@ -81,8 +81,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         kept = is_left;
     }
-    let reported = print_report(
-        Report {
+    let reported = print_clean_report(
+        CleanReport {
             removed: removed.into_iter().collect(),
             in_use: report.in_use.iter().map(ToString::to_string).collect(),
             kept,
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context,
     );
     failures.extend(stop_failure);
-    Failure::of_several(&failures, attempts, "not removed")?;
+    Failure::result_of_attempts(&failures, attempts, "not removed")?;
     reported
 }
 
@@ -110,8 +110,8 @@ pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
     names.map(|name| name.replace('+', "/")).collect()
 }
 
-fn print_report(
-    report: Report,
+fn print_clean_report(
+    report: CleanReport,
     arguments: &Arguments,
     context: &mut Context,
 ) -> Result<(), Failure> {

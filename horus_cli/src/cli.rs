@@ -110,7 +110,7 @@ pub(crate) enum Command {
     Completion(completion::Arguments),
     Man(man::Arguments),
     #[command(name = "__complete", hide = true)]
-    Complete(completion::Names),
+    Complete(completion::NamesArguments),
     #[command(name = launch::guard::GUARD_COMMAND, hide = true)]
     Guard,
     #[command(name = launch::drain::DRAIN_COMMAND, hide = true)]
@@ -146,7 +146,7 @@ impl Command {
             }
             Self::Drain => launch::drain::run(context),
             Self::Complete(arguments) => completion::print_names(&arguments, context),
-            Self::External(words) => Err(external::execute(&words, context)),
+            Self::External(words) => Err(external::execute_external_program(&words, context)),
         }
     }
 }

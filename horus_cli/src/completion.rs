@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 
 /// Print the names that begin with a prefix
 #[derive(Debug, Args)]
-pub(crate) struct Names {
+pub(crate) struct NamesArguments {
     /// The kind of names
     kind: NameKind,
     /// The beginning of the names
@@ -85,7 +85,10 @@ fn complete_live_names_in_zsh(script: &str) -> String {
 
 /// Prints the requested names, one on each line. Prints nothing if the names cannot be read,
 /// because a shell would show an error text in its prompt.
-pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<(), Failure> {
+pub(crate) fn print_names(
+    arguments: &NamesArguments,
+    context: &mut Context,
+) -> Result<(), Failure> {
     let names = match arguments.kind {
         NameKind::Types => STANDARD
             .iter()

@@ -181,16 +181,16 @@ impl Context {
     /// use this function, because they must not create a namespace. Fails if the directory that the
     /// user named does not exist.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
-        let found = self.open_existing_with_report()?;
+        let found = self.open_existing_namespace_with_report()?;
         Ok(found.map(|(namespace, _)| namespace))
     }
 
     /// Opens the selected namespace, as [`Self::open_existing_namespace`] does. Also returns what
     /// this process found when it removed the topics that dead processes had left there.
-    pub(crate) fn open_existing_with_report(
+    pub(crate) fn open_existing_namespace_with_report(
         &self,
     ) -> Result<Option<(Arc<Namespace>, SweepReport)>, Failure> {
-        let config = self.existing_config()?;
+        let config = self.existing_namespace_config()?;
         if let Some(found) = self.open_if_exists_with_report(&config)? {
             return Ok(Some(found));
         }
@@ -214,7 +214,7 @@ impl Context {
     /// Returns the configuration of the selected namespace. Fails if the name of its directory is
     /// that of a file, or if the directory that `--shm-dir` names does not exist. WHY only that
     /// one: the other directories are created by the first program that needs them.
-    pub(crate) fn existing_config(&self) -> Result<NamespaceConfig, Failure> {
+    pub(crate) fn existing_namespace_config(&self) -> Result<NamespaceConfig, Failure> {
         let config = self.namespace_config()?;
         let dir = config.dir().display();
         match fs::symlink_metadata(config.dir()) {
@@ -234,31 +234,31 @@ impl Context {
         }
     }
 
-    /// Opens the selected namespace; returns a failure if it does not exist. `wanted` is the object
-    /// that the user named, such as "node 'n'". `elsewhere` returns sentences about other
-    /// namespaces, which begin with a space.
-    pub(crate) fn open_namespace_of(
+    /// Opens the selected namespace; returns a failure if it does not exist. `wanted_object` is the
+    /// object that the user named, such as "node 'n'". `other_namespaces_text` returns sentences
+    /// about other namespaces, which begin with a space.
+    pub(crate) fn open_namespace_to_find(
         &self,
-        wanted: impl Display,
-        elsewhere: impl FnOnce(&NamespaceConfig) -> String,
+        wanted_object: impl Display,
+        other_namespaces_text: impl FnOnce(&NamespaceConfig) -> String,
     ) -> Result<Arc<Namespace>, Failure> {
-        let config = self.existing_config()?;
+        let config = self.existing_namespace_config()?;
         if let Some(namespace) = self.open_if_exists(&config)? {
             return Ok(namespace);
         }
         Err(Failure::not_found(format_args!(
-            "no {wanted}: the namespace '{}' does not exist in {}.{}",
+            "no {wanted_object}: the namespace '{}' does not exist in {}.{}",
             config.name(),
             config.dir().display(),
-            elsewhere(&config)
+            other_namespaces_text(&config)
         )))
     }
 
     /// Opens the namespace that contains the topic `name`. Returns a failure if the topic does not
     /// exist.
     pub(crate) fn open_namespace_of_topic(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
-        self.open_namespace_of(format_args!("topic '{name}'"), |config| {
-            topics_elsewhere_text(config, |topic| topic == name)
+        self.open_namespace_to_find(format_args!("topic '{name}'"), |config| {
+            other_namespaces_with_topics_text(config, |topic| topic == name)
         })
     }
 
@@ -285,7 +285,7 @@ impl Context {
         }
         let topics = introspect::topics(namespace).unwrap_or_default();
         let wanted = name.trim_start_matches('/');
-        let near = near_topics_text(namespace.config(), wanted, topics, |topic| topic == wanted);
+        let near = similar_topics_text(namespace.config(), wanted, topics, |topic| topic == wanted);
         Failure::not_found(format_args!(
             "no topic '{name}' in namespace '{}'.{near}",
             namespace.config().name()
@@ -304,7 +304,7 @@ pub(crate) fn namespace_path(config: &NamespaceConfig) -> PathBuf {
 ///
 /// Suggests internal topics of the library only if `wanted` begins as they do. WHY: they exist in
 /// nearly every namespace, and would hide that it has none of the topics that the user looks for.
-pub(crate) fn near_topics_text(
+pub(crate) fn similar_topics_text(
     config: &NamespaceConfig,
     wanted: &str,
     mut topics: Vec<String>,
@@ -328,7 +328,10 @@ pub(crate) fn near_topics_text(
 /// Returns a sentence that names the other namespaces that have a topic for which `is_wanted` is
 /// true. If there are none, the sentence names those that have any topics. It begins with a space,
 /// and is empty if no other namespace has topics.
-fn topics_elsewhere_text(config: &NamespaceConfig, is_wanted: impl Fn(&str) -> bool) -> String {
+fn other_namespaces_with_topics_text(
+    config: &NamespaceConfig,
+    is_wanted: impl Fn(&str) -> bool,
+) -> String {
     match namespaces_with_topic(config, is_wanted) {
         others if others.is_empty() => other_namespaces_text(config),
         others => namespaces_sentence("that have it", &others),
@@ -344,7 +347,7 @@ pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
 
 /// Returns a sentence that names the other namespaces in which programs have logged, to be appended
 /// to another text. It begins with a space, and is empty if there are no such namespaces.
-pub(crate) fn other_logs_text(config: &NamespaceConfig) -> String {
+pub(crate) fn other_namespaces_with_logs_text(config: &NamespaceConfig) -> String {
     let others = namespaces_with_topic(config, |topic| topic.starts_with(LOG_TOPIC_PREFIX));
     namespaces_sentence("with lines", &others)
 }

@@ -7,14 +7,17 @@ use crate::cli;
 
 /// First words behind `horus` that are no commands: a built-in one, an example of a program
 /// `horus-weather`, and the first line of a schema text.
-const OTHER_WORDS: [&str; 3] = ["help", "weather", "schema"];
+const WORDS_THAT_ARE_NO_COMMANDS: [&str; 3] = ["help", "weather", "schema"];
 
 /// Returns the mistake in `text`, if it is a command line of `horus`.
-fn mistake(root: &clap::Command, text: &str) -> Option<String> {
+fn find_command_line_mistake(root: &clap::Command, text: &str) -> Option<String> {
     let words = text.trim().trim_start_matches("$ ").split_whitespace();
     let mut words = words.skip_while(|word| word.contains('=')).peekable();
     words.next_if_eq(&"horus")?;
-    if words.peek().is_some_and(|word| OTHER_WORDS.contains(word)) {
+    if words
+        .peek()
+        .is_some_and(|word| WORDS_THAT_ARE_NO_COMMANDS.contains(word))
+    {
         return None;
     }
     let mut command = root;
@@ -84,7 +87,9 @@ fn documents_name_commands_that_exist() {
                 false => line.split('`').skip(1).step_by(2).collect(),
             };
             commands += texts.iter().filter(|text| text.contains("horus ")).count();
-            let found = texts.iter().filter_map(|text| mistake(&root, text));
+            let found = texts
+                .iter()
+                .filter_map(|text| find_command_line_mistake(&root, text));
             mistakes
                 .extend(found.map(|found| format!("{}:{}: {found}", path.display(), index + 1)));
         }
@@ -115,6 +120,10 @@ fn mistakes_in_command_lines_are_found() {
         ("horus topic hz T -z", Some("hz has no option -z")),
     ];
     for (text, found) in table {
-        assert_eq!(mistake(&root, text).as_deref(), found, "{text}");
+        assert_eq!(
+            find_command_line_mistake(&root, text).as_deref(),
+            found,
+            "{text}"
+        );
     }
 }

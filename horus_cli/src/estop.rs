@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::context::{Context, namespace_path};
 use crate::doctor::frozen::is_suspended;
 use crate::failure::{Failure, error_chain_text};
-use crate::namespace::live::{live_schedulers, scheduler_names, schedulers_elsewhere_text};
+use crate::namespace::live::{live_schedulers, other_namespaces_schedulers_text, scheduler_names};
 use crate::namespace::other_processes;
 use crate::output::Tone;
 use crate::output::format::{date_time, duration, visible};
@@ -57,7 +57,7 @@ pub(crate) struct ReasonArguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Status<'a> {
+struct StopStatus<'a> {
     engaged: bool,
     timestamp_ns: Option<u64>,
     source: Option<String>,
@@ -84,12 +84,12 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
     let is_new = !namespace_path(&config).is_dir();
     let namespace = context.open_namespace()?;
     let stop = EmergencyStop::engage(STOP_SOURCE, reason);
-    report_cut_reason(&stop, reason, context);
+    report_truncated_reason(&stop, reason, context);
     let receivers = publish_stop(&namespace, stop)?;
     let schedulers = live_schedulers(&namespace)?;
     if schedulers.is_empty() {
         if context.is_json() {
-            print_state(Some(&stop), &config, &schedulers, context)?;
+            print_stop_state(Some(&stop), &config, &schedulers, context)?;
             context.out.flush()?;
         }
         return Err(Failure::not_found(format_args!(
@@ -106,12 +106,12 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
                 0 => String::new(),
                 _ => format!("; other subscribers that have received it: {receivers}"),
             },
-            elsewhere = schedulers_elsewhere_text(&config),
+            elsewhere = other_namespaces_schedulers_text(&config),
         )));
     }
-    context.print_note(receivers_text(&config, &schedulers));
-    print_state(Some(&stop), &config, &schedulers, context)?;
-    match unresponsive_text(&namespace, &schedulers)? {
+    context.print_note(stop_receivers_text(&config, &schedulers));
+    print_stop_state(Some(&stop), &config, &schedulers, context)?;
+    match unresponsive_schedulers_text(&namespace, &schedulers)? {
         None => Ok(()),
         Some(text) => {
             context.out.flush()?;
@@ -124,7 +124,7 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
 
 /// Returns a text about those of `schedulers` that handle no emergency stop at present, because
 /// their processes are suspended or get no CPU time; `None` if there are none.
-fn unresponsive_text(
+fn unresponsive_schedulers_text(
     namespace: &Arc<Namespace>,
     schedulers: &[SchedulerInfo],
 ) -> Result<Option<String>, Failure> {
@@ -157,11 +157,11 @@ fn unresponsive_text(
 
 /// Releases the emergency stop. Fails if there is nothing to release.
 fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
-    let config = context.existing_config()?;
+    let config = context.existing_namespace_config()?;
     let nothing = |what: &str| {
         Failure::not_found(format_args!(
             "nothing was released: {what}.{}",
-            schedulers_elsewhere_text(&config)
+            other_namespaces_schedulers_text(&config)
         ))
     };
     let name = config.name();
@@ -171,27 +171,27 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
             config.dir().display()
         )));
     };
-    let is_engaged = read_last_message(&namespace)?.is_some_and(|stop| stop.is_engaged());
+    let is_engaged = read_last_stop_message(&namespace)?.is_some_and(|stop| stop.is_engaged());
     if !is_engaged && live_schedulers(&namespace)?.is_empty() {
         return Err(nothing(&format!(
             "no scheduler runs in namespace '{name}', and no emergency stop is kept there"
         )));
     }
     let stop = EmergencyStop::release(STOP_SOURCE, reason);
-    report_cut_reason(&stop, reason, context);
+    report_truncated_reason(&stop, reason, context);
     publish_stop(&namespace, stop)?;
     let schedulers = live_schedulers(&namespace)?;
     context.print_note(if schedulers.is_empty() {
         no_scheduler_text(&config)
     } else {
-        receivers_text(&config, &schedulers)
+        stop_receivers_text(&config, &schedulers)
     });
-    print_state(Some(&stop), &config, &schedulers, context)
+    print_stop_state(Some(&stop), &config, &schedulers, context)
 }
 
 /// Prints a note if `stop` contains only the beginning of `reason`. WHY no failure: the stop comes
 /// first.
-fn report_cut_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
+fn report_truncated_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
     let kept = stop.reason.as_str();
     if kept != reason {
         let bytes = kept.len();
@@ -206,15 +206,15 @@ fn report_cut_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
 ///
 /// WHY: the one with the greatest `monotonic_ns` is, and the clock of its sender may be ahead of
 /// this one, as in a container with a time namespace.
-fn check_kept(namespace: &Arc<Namespace>, stop: &EmergencyStop) -> Result<(), Failure> {
-    let Some(last) = read_last_message(namespace)? else {
+fn check_stop_is_kept(namespace: &Arc<Namespace>, stop: &EmergencyStop) -> Result<(), Failure> {
+    let Some(last) = read_last_stop_message(namespace)? else {
         return Ok(());
     };
     if last.is_engaged() == stop.is_engaged() {
         return Ok(());
     }
     let later = last.monotonic_ns.saturating_add(1);
-    let unresponsive = unresponsive_text(namespace, &live_schedulers(namespace)?)?;
+    let unresponsive = unresponsive_schedulers_text(namespace, &live_schedulers(namespace)?)?;
     let unresponsive = unresponsive.map_or_else(String::new, |text| format!("; {text}"));
     Err(Failure::refused(format_args!(
         "it was sent, but is not kept: a message with a later monotonic_ns, \"{}\", counts for \
@@ -237,14 +237,16 @@ pub(crate) fn stopped_schedulers_text(namespace: &Arc<Namespace>) -> Result<Stri
                 .to_owned(),
         );
     }
-    let receivers = receivers_text(namespace.config(), &schedulers);
-    Ok(match unresponsive_text(namespace, &schedulers)? {
-        None => receivers,
-        Some(text) => format!("{receivers}. It is not in effect everywhere: {text}"),
-    })
+    let receivers = stop_receivers_text(namespace.config(), &schedulers);
+    Ok(
+        match unresponsive_schedulers_text(namespace, &schedulers)? {
+            None => receivers,
+            Some(text) => format!("{receivers}. It is not in effect everywhere: {text}"),
+        },
+    )
 }
 
-fn receivers_text(config: &NamespaceConfig, schedulers: &[SchedulerInfo]) -> String {
+fn stop_receivers_text(config: &NamespaceConfig, schedulers: &[SchedulerInfo]) -> String {
     format!(
         "sent to the schedulers of namespace '{}': {}",
         config.name(),
@@ -256,7 +258,7 @@ fn no_scheduler_text(config: &NamespaceConfig) -> String {
     format!(
         "no scheduler runs in namespace '{}'.{}",
         config.name(),
-        schedulers_elsewhere_text(config)
+        other_namespaces_schedulers_text(config)
     )
 }
 
@@ -275,20 +277,23 @@ pub(crate) fn publish_stop(
     let mut publisher = opened.map_err(|error| Failure::from_topic_error(&error))?;
     let sent = publisher.send(stop);
     sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
-    check_kept(namespace, &stop)?;
+    check_stop_is_kept(namespace, &stop)?;
     Ok(publisher.subscriber_count())
 }
 
 fn print_status(context: &mut Context) -> Result<(), Failure> {
     let config = context.namespace_config()?;
     let (last, schedulers) = match context.open_existing_namespace()? {
-        Some(namespace) => (read_last_message(&namespace)?, live_schedulers(&namespace)?),
+        Some(namespace) => (
+            read_last_stop_message(&namespace)?,
+            live_schedulers(&namespace)?,
+        ),
         None => (None, Vec::new()),
     };
     if schedulers.is_empty() {
         context.print_note(no_scheduler_text(&config));
     }
-    print_state(last.as_ref(), &config, &schedulers, context)?;
+    print_stop_state(last.as_ref(), &config, &schedulers, context)?;
     if last.is_some_and(|stop| stop.is_engaged()) {
         context.out.flush()?;
         return Err(Failure::answer_no());
@@ -297,14 +302,16 @@ fn print_status(context: &mut Context) -> Result<(), Failure> {
 }
 
 /// Returns the last message that stopped the schedulers or released them; `None` if there was none.
-pub(crate) fn read_last_message(
+pub(crate) fn read_last_stop_message(
     namespace: &Arc<Namespace>,
 ) -> Result<Option<EmergencyStop>, Failure> {
-    observe_last_message(namespace).map_err(|error| Failure::from_topic_error(&error))
+    try_read_last_stop_message(namespace).map_err(|error| Failure::from_topic_error(&error))
 }
 
-/// Returns the last message, as [`read_last_message`] does, or the error of the topic.
-fn observe_last_message(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, TopicError> {
+/// Returns the last message, as [`read_last_stop_message`] does, or the error of the topic.
+fn try_read_last_stop_message(
+    namespace: &Arc<Namespace>,
+) -> Result<Option<EmergencyStop>, TopicError> {
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     match topic.qos(Qos::new().strict(true)).observer() {
         Ok(mut observer) => Ok(observer.latest()),
@@ -318,15 +325,15 @@ fn observe_last_message(namespace: &Arc<Namespace>) -> Result<Option<EmergencySt
 /// Returns a failure if the emergency stop of the namespace is engaged, so that its topic must not
 /// be removed: a scheduler that starts later would not know of the stop. Also returns one if this
 /// process lacks the memory or the file descriptors to find that out.
-pub(crate) fn refuse_to_forget_stop(namespace: &Arc<Namespace>) -> Result<(), Failure> {
-    let stop = match observe_last_message(namespace) {
+pub(crate) fn check_stop_is_not_engaged(namespace: &Arc<Namespace>) -> Result<(), Failure> {
+    let stop = match try_read_last_stop_message(namespace) {
         Ok(Some(stop)) if stop.is_engaged() => stop,
         Err(error)
             if error
                 .as_open_error()
                 .is_some_and(OpenError::is_lack_of_resources) =>
         {
-            return Err(unknown_stop_failure(Failure::from_topic_error(&error)));
+            return Err(unreadable_stop_failure(Failure::from_topic_error(&error)));
         }
         // WHY an error is no failure: a topic that cannot be read has to be removable.
         Ok(_) | Err(_) => return Ok(()),
@@ -361,21 +368,21 @@ pub(crate) fn stop_time_text(stop: &EmergencyStop) -> String {
 }
 
 /// Adds to `failure`, the reason why the emergency stop could not be read, what follows from it.
-pub(crate) fn unknown_stop_failure(failure: Failure) -> Failure {
-    failure.with_place(&format!(
+pub(crate) fn unreadable_stop_failure(failure: Failure) -> Failure {
+    failure.with_prefix(&format!(
         "{EMERGENCY_STOP_TOPIC} was not removed, because it is not known whether the emergency \
          stop is engaged"
     ))
 }
 
-fn print_state(
+fn print_stop_state(
     stop: Option<&EmergencyStop>,
     config: &NamespaceConfig,
     schedulers: &[SchedulerInfo],
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
-        return context.out.write_json(Status {
+        return context.out.write_json(StopStatus {
             engaged: stop.is_some_and(EmergencyStop::is_engaged),
             timestamp_ns: stop.map(|stop| stop.timestamp_ns),
             source: stop.map(|stop| stop.source.to_string()),

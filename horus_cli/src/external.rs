@@ -22,16 +22,16 @@ use crate::output::nearest;
 /// not execute is chosen only if there is no other one. The program receives the global options as
 /// environment variables. Refuses `--timeout`: this process could not end the program in time, and
 /// the program may not know the option.
-pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
+pub(crate) fn execute_external_program(words: &[OsString], context: &Context) -> Failure {
     let counts = (1..=words.len().min(2)).rev();
     let files = counts.flat_map(|count| {
-        let files = program_files(&program_name(&words[..count]));
+        let files = find_program_files(&program_name(&words[..count]));
         files.into_iter().map(move |path| (count, path))
     });
     let files: Vec<(usize, PathBuf)> = files.collect();
     let executable = files.iter().find(|(_, path)| may_execute(path));
     let Some((count, path)) = executable.or(files.first()) else {
-        return unknown_command(&words[0].to_string_lossy());
+        return unknown_command_failure(&words[0].to_string_lossy());
     };
     let (command_words, arguments) = words.split_at(*count);
     if context.timeout().is_some() {
@@ -61,7 +61,7 @@ fn program_name(words: &[OsString]) -> OsString {
 
 /// Returns the paths of the files called `program`: first that in the directory of the running
 /// program, then those in the directories of `PATH`.
-fn program_files(program: &OsStr) -> Vec<PathBuf> {
+fn find_program_files(program: &OsStr) -> Vec<PathBuf> {
     // WHY not a path: `horus ../x` must not leave the searched directories.
     if program.to_string_lossy().contains('/') {
         return Vec::new();
@@ -76,7 +76,7 @@ fn program_files(program: &OsStr) -> Vec<PathBuf> {
 }
 
 /// Returns the failure for a command `word` that does not exist.
-fn unknown_command(word: &str) -> Failure {
+fn unknown_command_failure(word: &str) -> Failure {
     let commands: Vec<String> = Cli::command()
         .get_subcommands()
         .filter(|command| !command.is_hide_set())

@@ -17,7 +17,7 @@ const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
 /// Exit code of a command that answers a question, if the answer is no.
-const EXIT_NO: u8 = 1;
+const EXIT_ANSWER_NO: u8 = 1;
 /// Exit code of a command with invalid arguments.
 const EXIT_USAGE: u8 = 2;
 /// Exit code of a command if the topic, node, scheduler, namespace or file that the user named does
@@ -46,14 +46,14 @@ impl Failure {
     /// command already gives the reason.
     pub(crate) const fn answer_no() -> Self {
         Self {
-            code: EXIT_NO,
+            code: EXIT_ANSWER_NO,
             message: None,
         }
     }
 
     /// Returns a failure for a command whose answer is no. `message` gives the reason.
     pub(crate) fn answer_no_because(message: impl Display) -> Self {
-        Self::with_code(EXIT_NO, message)
+        Self::with_code(EXIT_ANSWER_NO, message)
     }
 
     /// Returns a failure with the exit code for invalid arguments.
@@ -89,10 +89,10 @@ impl Failure {
         Self::with_code(code, format_args!("cannot read {path}: {error}"))
     }
 
-    /// Returns a failure with the exit code for the time limit of `--timeout`. `what` is the event
-    /// that did not happen within that time.
-    pub(crate) fn timeout(what: impl Display) -> Self {
-        Self::with_code(EXIT_TIMEOUT, format_args!("timeout: {what}"))
+    /// Returns a failure with the exit code for the time limit of `--timeout`. `missing_event` is
+    /// the event that did not happen within that time.
+    pub(crate) fn timeout(missing_event: impl Display) -> Self {
+        Self::with_code(EXIT_TIMEOUT, format_args!("timeout: {missing_event}"))
     }
 
     /// Returns a failure without a message, for a command that received a signal before it had an
@@ -157,27 +157,27 @@ impl Failure {
         self
     }
 
-    /// Puts `place`, such as the number of a line, before the message.
-    pub(crate) fn with_place(mut self, place: &str) -> Self {
-        self.message = self.message.map(|message| format!("{place}: {message}"));
+    /// Puts `prefix`, such as the number of a line, before the message.
+    pub(crate) fn with_prefix(mut self, prefix: &str) -> Self {
+        self.message = self.message.map(|message| format!("{prefix}: {message}"));
         self
     }
 
     /// Returns a failure for a command that made `attempts` attempts, of which these have failed.
-    /// `outcome` says what a failure means, such as "not removed". The message is one such as
+    /// `failure_text` says what a failure means, such as "not removed". The message is one such as
     /// "2 of 3 not removed: ", and then the messages of `failures`. The exit code is that of the
     /// first failure. Returns `Ok` if there is none.
-    pub(crate) fn of_several(
+    pub(crate) fn result_of_attempts(
         failures: &[Self],
         attempts: usize,
-        outcome: &str,
+        failure_text: &str,
     ) -> Result<(), Self> {
         let Some(code) = failures.first().map(|failure| failure.code) else {
             return Ok(());
         };
         let texts: Vec<_> = failures.iter().map(Self::text).collect();
         let (failed, texts) = (failures.len(), texts.join("; "));
-        let message = format_args!("{failed} of {attempts} {outcome}: {texts}");
+        let message = format_args!("{failed} of {attempts} {failure_text}: {texts}");
         Err(Self::with_code(code, message))
     }
 
@@ -207,7 +207,7 @@ impl Failure {
 
     /// Removes the message from the failure. Returns the line that [`Self::report`] would have
     /// printed; `None` if there is no message.
-    pub(crate) fn take_line(&mut self) -> Option<String> {
+    pub(crate) fn take_message_line(&mut self) -> Option<String> {
         self.message.take().map(|message| stderr_line(&message))
     }
 

@@ -12,9 +12,9 @@ use horus_core::namespace::{Namespace, NamespaceConfig};
 use serde::Serialize;
 
 use crate::cli::{parse_number, parse_seconds};
-use crate::context::{Context, other_logs_text};
+use crate::context::{Context, other_namespaces_with_logs_text};
 use crate::failure::Failure;
-use crate::namespace::{open_listed_namespace, replacement_of};
+use crate::namespace::{find_replacement_namespace, open_listed_namespace};
 use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
 use crate::stop::Deadline;
@@ -26,7 +26,7 @@ const POLL_PERIOD: Duration = Duration::from_millis(50);
 const INITIAL_POLLS_MAX: usize = 16;
 /// Time between two polls of the log while another process has reserved a line but has not finished
 /// writing it.
-const MISSING_LINE_PERIOD: Duration = Duration::from_millis(5);
+const UNFINISHED_LINE_POLL_PERIOD: Duration = Duration::from_millis(5);
 
 /// Show what the processes have logged, also after they have died
 ///
@@ -72,7 +72,7 @@ enum Level {
 }
 
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct LogLine<'a> {
     timestamp_ns: u64,
     monotonic_ns: u64,
     program: &'a str,
@@ -92,7 +92,7 @@ struct Line<'a> {
 
 /// The number of lines of a process that were lost since its last line that is printed.
 #[derive(Debug, Serialize)]
-struct LostCount<'a> {
+struct LostLineCount<'a> {
     program: &'a str,
     process_id: u32,
     lost: u64,
@@ -100,7 +100,7 @@ struct LostCount<'a> {
 
 /// The lines that the command has read, whether or not it prints them.
 #[derive(Debug, Default)]
-struct SeenLines {
+struct ReadLinesSummary {
     all: u64,
     selected: u64,
     /// The programs that have logged, with the ids of their processes.
@@ -109,7 +109,7 @@ struct SeenLines {
 }
 
 /// The conditions that a log line must fulfil to be printed. The arguments of the command set them.
-struct Selection<'a> {
+struct LineFilter<'a> {
     arguments: &'a Arguments,
     oldest_ns: u64,
     lost: LostLines,
@@ -125,7 +125,7 @@ struct LostLines(BTreeMap<(String, u32), u64>);
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let found = context.open_existing_namespace()?;
     if arguments.follow {
-        context.stop.begin_stream();
+        context.stop.catch_next_signal();
     }
     let deadline = context.deadline();
     let mut namespace = match found {
@@ -139,14 +139,14 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         None => return Ok(()),
     };
     let since_ns = arguments.since.map(|since| since.as_nanos() as u64);
-    let mut selection = Selection {
+    let mut selection = LineFilter {
         arguments,
         oldest_ns: since_ns.map_or(0, |since_ns| timestamp_now_ns().saturating_sub(since_ns)),
         lost: LostLines::default(),
     };
     let mut reader = LogReader::new(&namespace);
     let mut printed = 0;
-    let mut seen = SeenLines::default();
+    let mut seen = ReadLinesSummary::default();
     for record in selection.read_existing_lines(&mut reader, &mut seen, context)? {
         print_line(&record, context)?;
         printed += 1;
@@ -157,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.flush()?;
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         goes_on = context.stop.sleep_until(due) && !deadline.is_over();
-        let replacement = replacement_of(&namespace)?;
+        let replacement = find_replacement_namespace(&namespace)?;
         // WHY also if it is replaced: its last lines may say why a program has ended.
         let mut records = poll_lines(&mut reader)?;
         if let Some(other) = replacement {
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             records.extend(poll_lines(&mut reader)?);
         }
         for mut record in records {
-            if selection.select(&mut record) {
+            if selection.accept_or_count_lost(&mut record) {
                 print_line(&record, context)?;
                 printed += 1;
             }
@@ -182,7 +182,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     for ((program, process_id), lost) in &selection.lost.0 {
         let (program, process_id, lost) = (program.as_str(), *process_id, *lost);
         if context.is_json() {
-            context.out.write_json(LostCount {
+            context.out.write_json(LostLineCount {
                 program,
                 process_id,
                 lost,
@@ -193,7 +193,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     if seen.selected == 0 {
         let config = namespace.config();
-        context.print_note(seen.describe_absence(arguments, config));
+        context.print_note(seen.no_lines_text(arguments, config));
     }
     Ok(())
 }
@@ -215,12 +215,12 @@ fn wait_for_namespace(
     }
 }
 
-impl Selection<'_> {
+impl LineFilter<'_> {
     /// Returns the log lines that exist when the command starts and fulfil the conditions.
     fn read_existing_lines(
         &mut self,
         reader: &mut LogReader,
-        seen: &mut SeenLines,
+        seen: &mut ReadLinesSummary,
         context: &Context,
     ) -> Result<VecDeque<LogRecord>, Failure> {
         let mut found = VecDeque::new();
@@ -230,7 +230,7 @@ impl Selection<'_> {
                 break;
             }
             for mut record in records {
-                let is_selected = self.select(&mut record);
+                let is_selected = self.accept_or_count_lost(&mut record);
                 seen.add_line(&record, is_selected);
                 if !is_selected {
                     continue;
@@ -247,7 +247,7 @@ impl Selection<'_> {
             if reader.has_withheld_lines() {
                 context
                     .stop
-                    .sleep_until(Instant::now() + MISSING_LINE_PERIOD);
+                    .sleep_until(Instant::now() + UNFINISHED_LINE_POLL_PERIOD);
             }
         }
         Ok(found)
@@ -255,13 +255,13 @@ impl Selection<'_> {
 
     /// Returns true if a line fulfils the conditions. Its number of lines that were lost before is
     /// then that since the last such line of its process.
-    fn select(&mut self, record: &mut LogRecord) -> bool {
+    fn accept_or_count_lost(&mut self, record: &mut LogRecord) -> bool {
         let line = record.line.header();
         let process = (record.program.to_string(), line.process_id);
         // WHY: what was lost before a line that is too old was too old itself.
         let may_be_missed = self.is_of_program(record) && line.timestamp_ns >= self.oldest_ns;
         let lost = self.lost.0.remove(&process).unwrap_or(0) + record.lost_before;
-        if self.includes(record) {
+        if self.meets_conditions(record) {
             record.lost_before = lost;
             return true;
         }
@@ -279,7 +279,7 @@ impl Selection<'_> {
         self.arguments.program.as_ref().is_none_or(is_of)
     }
 
-    fn includes(&self, record: &LogRecord) -> bool {
+    fn meets_conditions(&self, record: &LogRecord) -> bool {
         let line = record.line.header();
         let Arguments { node, level, .. } = self.arguments;
         node.as_ref().is_none_or(|node| line.node == **node)
@@ -289,7 +289,7 @@ impl Selection<'_> {
     }
 }
 
-impl SeenLines {
+impl ReadLinesSummary {
     /// Adds a line that was read. `is_selected` is true if it fulfils the conditions.
     fn add_line(&mut self, record: &LogRecord, is_selected: bool) {
         let line = record.line.header();
@@ -304,10 +304,10 @@ impl SeenLines {
 
     /// Returns a text for a user who sees no line: it names the condition that no line fulfils, or
     /// says that no program has logged.
-    fn describe_absence(&self, arguments: &Arguments, config: &NamespaceConfig) -> String {
+    fn no_lines_text(&self, arguments: &Arguments, config: &NamespaceConfig) -> String {
         if self.all == 0 {
             let namespace = config.name();
-            let others = other_logs_text(config);
+            let others = other_namespaces_with_logs_text(config);
             return format!(
                 "no program has logged in namespace '{namespace}': programs log to horus after \
                  horus_core::log::init() in Rust, horus.log_to_topic() in Python, or \
@@ -357,7 +357,7 @@ fn print_line(record: &LogRecord, context: &mut Context) -> Result<(), Failure> 
     let line = record.line.header();
     let text = record.line.text();
     if context.is_json() {
-        return context.out.write_json(Line {
+        return context.out.write_json(LogLine {
             timestamp_ns: line.timestamp_ns,
             monotonic_ns: line.monotonic_ns,
             program: &record.program,

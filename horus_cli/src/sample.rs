@@ -21,7 +21,7 @@ use crate::node::metrics::Metrics;
 use crate::output::Tone;
 use crate::process::{OwnerId, ProcessKey};
 use crate::scheduler::liveness::Liveness;
-use crate::topic::info::{Process, Unmatched};
+use crate::topic::info::{EndpointProcess, UnmatchedEndpoints};
 use crate::topic::latency::Percentiles;
 use crate::topic::list::{TopicSettings, TopicSummary};
 use crate::topic::meter::{Counters, Meter, Reading, per_second};
@@ -30,7 +30,7 @@ use crate::topic::select::is_internal_topic;
 /// Time between two reads of the black boxes and of the graphs of the schedulers. WHY so long: a
 /// read of a black box takes up to a few milliseconds, and a graph changes only when a scheduler
 /// starts.
-const EVENTS_PERIOD: Duration = Duration::from_secs(1);
+const EVENT_READ_PERIOD: Duration = Duration::from_secs(1);
 
 /// Maximum number of events in a sample. Older events are left out.
 const EVENTS_MAX: usize = 200;
@@ -40,7 +40,7 @@ const EVENTS_MAX: usize = 200;
 pub(crate) struct Sample {
     pub(crate) namespace: String,
     pub(crate) timestamp_ns: u64,
-    pub(crate) processes: BTreeSet<Process>,
+    pub(crate) processes: BTreeSet<EndpointProcess>,
     pub(crate) live_schedulers: usize,
     pub(crate) topics: Vec<Topic>,
     pub(crate) nodes: Vec<Node>,
@@ -78,7 +78,7 @@ pub(crate) struct Topic {
     /// The owner ids of the processes of the subscribers.
     pub(crate) subscriber_owner_ids: BTreeSet<OwnerId>,
     /// The pairs of a publisher and a subscriber between which no message passes.
-    pub(crate) unmatched: Vec<Unmatched>,
+    pub(crate) unmatched: Vec<UnmatchedEndpoints>,
 }
 
 /// A node of a scheduler at one moment.
@@ -129,7 +129,7 @@ pub(crate) struct Sampler {
     /// The minimum time over which the rates of topics are measured.
     window: Duration,
     namespace: Option<Arc<Namespace>>,
-    topics: BTreeMap<String, Option<WatchedTopic>>,
+    topics: BTreeMap<String, Option<CountedTopic>>,
     black_boxes: BTreeMap<String, NewEventFilter>,
     graphs: BTreeMap<String, Graph>,
     next_events: Instant,
@@ -137,7 +137,7 @@ pub(crate) struct Sampler {
 
 /// A topic whose messages the sampler counts.
 #[derive(Debug)]
-struct WatchedTopic {
+struct CountedTopic {
     meter: Meter,
     /// The readings of the topic's counters that cover the last window, oldest first, each with
     /// the number of bytes that were sent meanwhile; `None` if messages differ in length.
@@ -164,7 +164,7 @@ impl Sampler {
 
     /// Reads the current state of all topics, nodes and programs of the namespace. The sample is
     /// empty if the namespace does not exist.
-    pub(crate) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
+    pub(crate) fn take_sample(&mut self, context: &Context) -> Result<Sample, Failure> {
         let config = context.namespace_config()?;
         let mut sample = Sample {
             namespace: config.name().to_string(),
@@ -212,13 +212,13 @@ impl Sampler {
         for name in names {
             let watched = self.topics.entry(name.clone());
             // An unreadable topic has no meter: `topic list` says why.
-            let watched = watched.or_insert_with(|| WatchedTopic::open(namespace, &name));
+            let watched = watched.or_insert_with(|| CountedTopic::open(namespace, &name));
             let Some(watched) = watched else { continue };
-            let (reading, bytes) = watched.read(self.window, &mut cache);
+            let (reading, bytes) = watched.read_counts_and_bytes(self.window, &mut cache);
             if let Some(topic) = watched.meter.inspector() {
                 let counters = watched.meter.counters();
                 let ends = counters.participants();
-                let processes = ends.filter_map(|end| Process::of(Some(end)));
+                let processes = ends.filter_map(|end| EndpointProcess::of(Some(end)));
                 sample.processes.extend(processes);
                 if self.shows_internal || !is_internal_topic(&name) {
                     sample
@@ -226,7 +226,7 @@ impl Sampler {
                         .push(Topic::new(name, topic, counters, (&reading, bytes)));
                 }
             }
-            watched.meter.release_unused();
+            watched.meter.close_if_unused();
         }
         Ok(())
     }
@@ -239,7 +239,7 @@ impl Sampler {
         let all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
         sample.live_schedulers = all.iter().filter(|one| one.is_alive).count();
         if Instant::now() >= self.next_events {
-            self.next_events = Instant::now() + EVENTS_PERIOD;
+            self.next_events = Instant::now() + EVENT_READ_PERIOD;
             let names = || all.iter().map(|scheduler| scheduler.name.as_str());
             sample.events = self.read_events(namespace, names());
             let graph = |name: &str| Some((name.to_owned(), scheduler_graph(namespace, name)?));
@@ -292,7 +292,7 @@ fn read_programs(namespace: &Arc<Namespace>) -> Vec<Program> {
     programs.collect()
 }
 
-impl WatchedTopic {
+impl CountedTopic {
     fn open(namespace: &Arc<Namespace>, name: &str) -> Option<Self> {
         let meter = Meter::open(namespace, name).ok()?;
         Some(Self {
@@ -303,7 +303,11 @@ impl WatchedTopic {
 
     /// Counts the messages since the last call. Returns the sum of the readings that cover the last
     /// window, and the number of bytes that were sent in it; `None` if messages differ in length.
-    fn read(&mut self, window: Duration, cache: &mut LivenessCache) -> (Reading, Option<u64>) {
+    fn read_counts_and_bytes(
+        &mut self,
+        window: Duration,
+        cache: &mut LivenessCache,
+    ) -> (Reading, Option<u64>) {
         let reading = self.meter.read_with(cache);
         let offers = self.meter.inspector().map(Inspector::offers);
         let bytes = sent_bytes(&reading, &offers.unwrap_or_default());
@@ -373,7 +377,11 @@ impl Topic {
             subscriber_pids: subscribers.iter().map(|process| process.pid).collect(),
             publisher_owner_ids: publishers.iter().map(|process| process.owner_id).collect(),
             subscriber_owner_ids: subscribers.iter().map(|process| process.owner_id).collect(),
-            unmatched: pairs.iter().flatten().map(Unmatched::new).collect(),
+            unmatched: pairs
+                .iter()
+                .flatten()
+                .map(UnmatchedEndpoints::new)
+                .collect(),
             details: TopicSummary::new(topic, counters, Some(reading.rate_hz())),
             settings,
         }
@@ -435,11 +443,12 @@ mod tests {
         let mut publisher: Publisher<CmdVel> = topic.publisher().unwrap();
         let topic = CoreTopic::<Imu>::builder("shared").namespace(&namespace);
         let _silent: Publisher<Imu> = topic.publisher().unwrap();
-        let mut watched = WatchedTopic::open(&namespace, "shared").unwrap();
+        let mut watched = CountedTopic::open(&namespace, "shared").unwrap();
         for _ in 0..5 {
             publisher.send(CmdVel::new(0.5, 0.25)).unwrap();
         }
-        let (reading, bytes) = watched.read(Duration::ZERO, &mut LivenessCache::default());
+        let (reading, bytes) =
+            watched.read_counts_and_bytes(Duration::ZERO, &mut LivenessCache::default());
         let topic = Inspector::open_in(&namespace, "shared").unwrap();
         let counters = watched.meter.counters();
         let row = Topic::new("shared".to_owned(), &topic, counters, (&reading, bytes));

@@ -36,7 +36,7 @@ pub(crate) struct StopSignal {
     is_final: Arc<AtomicBool>,
     /// True if the next SIGHUP ends the process at once.
     is_hangup_final: Arc<AtomicBool>,
-    /// True from the receipt of SIGTSTP, after [`Self::refuse_suspension`], until
+    /// True from the receipt of SIGTSTP, after [`Self::catch_suspension`], until
     /// [`Self::take_suspension`].
     is_suspended: Arc<AtomicBool>,
     /// The signal actions that set `is_final`.
@@ -45,8 +45,8 @@ pub(crate) struct StopSignal {
 
 impl StopSignal {
     /// Installs the signal handlers. The first signal ends the process, unless
-    /// [`Self::begin_stream`] was called before. If SIGHUP is ignored, as after `nohup`, it stays
-    /// ignored. SIGCHLD does not.
+    /// [`Self::catch_next_signal`] was called before. If SIGHUP is ignored, as after `nohup`, it
+    /// stays ignored. SIGCHLD does not.
     pub(crate) fn install() -> io::Result<Self> {
         let is_received = Arc::new(AtomicBool::new(false));
         let is_interrupted = Arc::new(AtomicBool::new(false));
@@ -83,7 +83,7 @@ impl StopSignal {
 
     /// Makes the next signal only set a flag instead of ending the process. A command that prints a
     /// stream can then still print its summary.
-    pub(crate) fn begin_stream(&self) {
+    pub(crate) fn catch_next_signal(&self) {
         // Relaxed: each flag stands alone.
         self.is_final.store(false, Ordering::Relaxed);
         self.is_hangup_final.store(false, Ordering::Relaxed);
@@ -92,11 +92,11 @@ impl StopSignal {
     /// Makes all signals only set flags, also the second one. The command itself has to react to
     /// the second one, see [`Self::take_interrupt`]. WHY: a process that supervises others must not
     /// end before it has killed them.
-    pub(crate) fn begin_supervision(&self) {
+    pub(crate) fn catch_all_signals(&self) {
         for action in &self.final_actions {
             low_level::unregister(*action);
         }
-        self.begin_stream();
+        self.catch_next_signal();
     }
 
     /// Returns true if SIGINT or SIGTERM was received since the last call. Several of them between
@@ -108,12 +108,12 @@ impl StopSignal {
 
     /// Makes Ctrl-Z (SIGTSTP) only set a flag instead of suspending the process. Processes that
     /// this one starts get the default action, because they inherit no handler.
-    pub(crate) fn refuse_suspension(&self) {
+    pub(crate) fn catch_suspension(&self) {
         // WHY the error is ignored: the system allows a handler for this signal.
         let _ = flag::register(SIGTSTP, Arc::clone(&self.is_suspended));
     }
 
-    /// Returns true if Ctrl-Z was received since the last call, after [`Self::refuse_suspension`].
+    /// Returns true if Ctrl-Z was received since the last call, after [`Self::catch_suspension`].
     pub(crate) fn take_suspension(&self) -> bool {
         // Relaxed: as above.
         self.is_suspended.swap(false, Ordering::Relaxed)
@@ -180,7 +180,7 @@ impl Deadline {
     /// # Errors
     ///
     /// The system refuses a thread.
-    pub(crate) fn limit<T: Send + 'static>(
+    pub(crate) fn call_until_deadline<T: Send + 'static>(
         self,
         wait: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Option<T>, Failure> {
@@ -210,7 +210,7 @@ impl Deadline {
     pub(crate) fn read_file(self, path: &Path) -> Result<Vec<u8>, Failure> {
         let shown = path.display();
         let owned = path.to_owned();
-        match self.limit(move || fs::read(owned))? {
+        match self.call_until_deadline(move || fs::read(owned))? {
             Some(read) => read.map_err(|error| Failure::unreadable_file(&shown, &error)),
             None => Err(Failure::timeout(format_args!("{shown} has not ended"))),
         }

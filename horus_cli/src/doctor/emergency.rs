@@ -7,15 +7,15 @@ use horus_core::message::{EmergencyStop, timestamp_now_ns};
 use horus_core::namespace::Namespace;
 
 use super::Finding;
-use crate::estop::read_last_message;
+use crate::estop::read_last_stop_message;
 use crate::failure::Failure;
 use crate::namespace::live::{live_schedulers, scheduler_names};
-use crate::output::format::{clock, date_time, visible};
+use crate::output::format::{date_time, hours_minutes_seconds, visible};
 
 /// Returns a fault if the emergency stop of the namespace is engaged; otherwise nothing.
 pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
     const CHECK_NAME: &str = "emergency stop";
-    let stop = match read_last_message(namespace)? {
+    let stop = match read_last_stop_message(namespace)? {
         Some(stop) if stop.is_engaged() => stop,
         _ => return Ok(Vec::new()),
     };
@@ -44,7 +44,11 @@ fn emergency_stop_text(stop: &EmergencyStop) -> String {
         0 => "at an unknown time".to_owned(),
         time => {
             let age = Duration::from_nanos(timestamp_now_ns().saturating_sub(time));
-            format!("at {} ({} ago)", date_time(time), clock(age))
+            format!(
+                "at {} ({} ago)",
+                date_time(time),
+                hours_minutes_seconds(age)
+            )
         }
     };
     let reason = match reason.as_str() {

@@ -51,7 +51,7 @@ impl Fix {
             Self::CloseDirectory(dir, kind) => {
                 let shown = dir.display();
                 let dir = OwnDirectory::open(dir, *kind).map_err(|error| error.to_string())?;
-                let closed = dir.close_for_others();
+                let closed = dir.make_private();
                 closed.map_err(|error| error.to_string())?;
                 Ok(format!("{shown} has the mode 0700 now"))
             }

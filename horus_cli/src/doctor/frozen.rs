@@ -22,7 +22,7 @@ pub(super) fn check_frozen_processes(namespace: &Arc<Namespace>) -> Result<Vec<F
     suspended.retain(|process| is_suspended(&process.info));
     let faults = suspended
         .iter()
-        .map(|process| suspended_fault(&process.info));
+        .map(|process| suspended_process_fault(&process.info));
     let mut findings: Vec<Finding> = faults.collect();
     for scheduler in live_schedulers(namespace)? {
         let is_explained = suspended
@@ -63,7 +63,7 @@ pub(super) fn check_dead_schedulers(namespace: &Arc<Namespace>) -> Result<Vec<Fi
     Ok(faults.collect())
 }
 
-fn suspended_fault(process: &ProcessInfo) -> Finding {
+fn suspended_process_fault(process: &ProcessInfo) -> Finding {
     let found = format!("{} ({})", visible(&process.name), process.pid);
     let advice = format!(
         "it does nothing until it is continued, and reliable publishers wait for it: kill -CONT {}",

@@ -54,7 +54,7 @@ fn has_capability(status: &str, capability: u64) -> bool {
 fn check_locked_memory() -> Option<Finding> {
     const CHECK_NAME: &str = "locked memory";
     /// Amount of locked memory that a real-time program needs, in bytes. A lower limit is reported.
-    const LOW_LIMIT: u64 = 64 << 20;
+    const LOCKED_BYTES_NEEDED: u64 = 64 << 20;
     /// The bit of CAP_IPC_LOCK in a set of capabilities. A process with this capability may lock
     /// any amount of memory.
     const CAP_IPC_LOCK_BIT: u64 = 1 << 14;
@@ -63,7 +63,10 @@ fn check_locked_memory() -> Option<Finding> {
     if has_capability(&status, CAP_IPC_LOCK_BIT) {
         return Some(Finding::ok(CHECK_NAME, "allowed"));
     }
-    if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW_LIMIT) {
+    if found
+        .parse::<u64>()
+        .is_ok_and(|bytes| bytes < LOCKED_BYTES_NEEDED)
+    {
         let advice = "real-time nodes cannot lock their memory: ulimit -l unlimited, or memlock \
                       in /etc/security/limits.conf";
         return Some(Finding::note(CHECK_NAME, format!("{found} bytes"), advice));
@@ -93,9 +96,12 @@ fn check_open_files() -> Option<Finding> {
     const CHECK_NAME: &str = "open files";
     /// Number of open files that a program with some hundred topics needs. A lower limit is
     /// reported.
-    const LOW_LIMIT: u64 = 1024;
+    const OPEN_FILES_NEEDED: u64 = 1024;
     let found = soft_limit("Max open files")?;
-    if found.parse::<u64>().is_ok_and(|files| files < LOW_LIMIT) {
+    if found
+        .parse::<u64>()
+        .is_ok_and(|files| files < OPEN_FILES_NEEDED)
+    {
         let advice = "a program opens a file for each topic: ulimit -n 4096";
         return Some(Finding::note(CHECK_NAME, found, advice));
     }

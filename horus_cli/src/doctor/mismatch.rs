@@ -6,14 +6,18 @@ use horus_core::introspect::Inspector;
 
 use super::Finding;
 use crate::output::format::visible;
-use crate::topic::info::Unmatched;
+use crate::topic::info::UnmatchedEndpoints;
 
 /// Returns a fault for each pair of a live publisher and a live subscriber of the topic `name` that
 /// do not match.
-pub(super) fn check_pairs(name: &str, topic: &Inspector) -> Vec<Finding> {
+pub(super) fn find_unmatched_pairs(name: &str, topic: &Inspector) -> Vec<Finding> {
     let pairs = topic.unmatched_pairs();
     let faults = pairs.iter().map(|pair| {
-        let found = format!("{}: {}", visible(name), Unmatched::new(pair).describe());
+        let found = format!(
+            "{}: {}",
+            visible(name),
+            UnmatchedEndpoints::new(pair).describe()
+        );
         mismatch_fault(pair.cause, found)
     });
     faults.collect()

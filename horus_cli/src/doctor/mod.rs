@@ -173,7 +173,7 @@ fn run_checks(
     if !findings.iter().any(Finding::is_fault) {
         findings.extend(place::check_other_namespaces(&config));
         findings.extend(removed::check_removed_namespaces(&config));
-        match context.open_existing_with_report() {
+        match context.open_existing_namespace_with_report() {
             Ok(Some((namespace, report))) => {
                 findings.extend(traffic::check_traffic(&namespace));
                 findings.push(fix::report_removed_topics(&report));

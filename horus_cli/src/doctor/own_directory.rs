@@ -36,7 +36,7 @@ pub(super) enum DirectoryKind {
 
 /// The reason why the mode of a directory is not changed.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum ModeChangeRefusal {
     /// The directory is empty, and the library does not give its name. Only the user knows what it
     /// is for.
     Empty,
@@ -48,13 +48,13 @@ pub(super) enum Refusal {
 #[derive(Debug)]
 pub(super) struct OwnDirectory(File);
 
-impl Refusal {
+impl ModeChangeRefusal {
     fn of(reason: &str) -> Self {
         Self::Other(io::Error::other(reason))
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ModeChangeRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("it is empty and may be for something else"),
@@ -63,7 +63,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for ModeChangeRefusal {
     fn from(error: io::Error) -> Self {
         Self::Other(error)
     }
@@ -76,26 +76,30 @@ impl OwnDirectory {
     ///
     /// It cannot be opened, or belongs to another user, or has something in it that is not of the
     /// library. The text says which.
-    pub(super) fn open(path: &Path, kind: DirectoryKind) -> Result<Self, Refusal> {
+    pub(super) fn open(path: &Path, kind: DirectoryKind) -> Result<Self, ModeChangeRefusal> {
         let found = fs::symlink_metadata(path)?;
         // WHY its entry `.`: only a directory has one, so this neither opens nor waits for a file.
         let file = File::open(path.join("."))?;
         let metadata = file.metadata()?;
         let is_same = (found.dev(), found.ino()) == (metadata.dev(), metadata.ino());
         if !found.is_dir() || !is_same {
-            return Err(Refusal::of("it is a link, or was replaced just now"));
+            return Err(ModeChangeRefusal::of(
+                "it is a link, or was replaced just now",
+            ));
         }
         if metadata.uid() != fs::metadata("/proc/self")?.uid() {
-            return Err(Refusal::of("it belongs to another user"));
+            return Err(ModeChangeRefusal::of("it belongs to another user"));
         }
         if metadata.mode() & 0o7000 != 0 {
-            return Err(Refusal::of("its mode is none that the library sets"));
+            return Err(ModeChangeRefusal::of(
+                "its mode is none that the library sets",
+            ));
         }
         let directory = Self(file);
         let fault = match kind {
-            DirectoryKind::Namespaces => directory.foreign_content(path)?,
+            DirectoryKind::Namespaces => directory.refusal_for_foreign_content(path)?,
             DirectoryKind::Namespace if has_registry(&directory.path()) => None,
-            DirectoryKind::Namespace => Some(Refusal::of("it has no registry")),
+            DirectoryKind::Namespace => Some(ModeChangeRefusal::of("it has no registry")),
         };
         match fault {
             Some(fault) => Err(fault),
@@ -104,7 +108,7 @@ impl OwnDirectory {
     }
 
     /// Sets the mode of the directory to that of a single user.
-    pub(super) fn close_for_others(&self) -> io::Result<()> {
+    pub(super) fn make_private(&self) -> io::Result<()> {
         self.0.set_permissions(Permissions::from_mode(PRIVATE_MODE))
     }
 
@@ -115,25 +119,29 @@ impl OwnDirectory {
 
     /// Returns the reason why the directory `name` may be for something else than namespaces;
     /// `None` if it contains only these, or is empty and has a name that the library gives.
-    fn foreign_content(&self, name: &Path) -> io::Result<Option<Refusal>> {
+    fn refusal_for_foreign_content(&self, name: &Path) -> io::Result<Option<ModeChangeRefusal>> {
         let mut is_empty = true;
         for entry in fs::read_dir(self.path())? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_namespace = || NamespaceName::new(&name).is_ok() && has_registry(&entry.path());
-            if !entry.file_type()?.is_dir() || !(is_unfinished(&name) || is_namespace()) {
-                return Ok(Some(Refusal::of("it is not for namespaces alone")));
+            if !entry.file_type()?.is_dir()
+                || !(is_name_of_unfinished_directory(&name) || is_namespace())
+            {
+                return Ok(Some(ModeChangeRefusal::of(
+                    "it is not for namespaces alone",
+                )));
             }
             is_empty = false;
         }
         let name = name.file_name().unwrap_or_default().to_string_lossy();
         let may_be_foreign = is_empty && !name.starts_with(DEFAULT_NAME_PREFIX);
-        Ok(may_be_foreign.then_some(Refusal::Empty))
+        Ok(may_be_foreign.then_some(ModeChangeRefusal::Empty))
     }
 }
 
 /// Returns true if the library gives this name to a directory that it is making.
-fn is_unfinished(name: &str) -> bool {
+fn is_name_of_unfinished_directory(name: &str) -> bool {
     let Some((stem, random)) = name.rsplit_once('.') else {
         return false;
     };
@@ -165,7 +173,7 @@ mod tests {
         fs::set_permissions(target.path(), Permissions::from_mode(0o755)).unwrap();
         fs::set_permissions(&away, Permissions::from_mode(0o755)).unwrap();
         symlink(target.path(), namespace.path()).unwrap();
-        opened.close_for_others().unwrap();
+        opened.make_private().unwrap();
         assert_eq!((mode_of(target.path()), mode_of(&away)), (0o755, 0o700));
         let error = OwnDirectory::open(namespace.path(), one).unwrap_err();
         assert!(error.to_string().contains("link"), "{error}");
@@ -187,7 +195,7 @@ mod tests {
             (".ssh".to_owned(), false),
             (".default.".to_owned() + &"g".repeat(32), false),
         ] {
-            assert_eq!(is_unfinished(&name), is_one, "{name}");
+            assert_eq!(is_name_of_unfinished_directory(&name), is_one, "{name}");
         }
     }
 }

@@ -12,7 +12,7 @@ use horus_core::namespace::NamespaceConfig;
 
 use super::Finding;
 use super::fix::Fix;
-use super::own_directory::{DirectoryKind, OwnDirectory, Refusal};
+use super::own_directory::{DirectoryKind, ModeChangeRefusal, OwnDirectory};
 use crate::context::namespace_path;
 use crate::namespace::list::NamespaceSummary;
 use crate::namespace::namespace_names;
@@ -30,15 +30,15 @@ const NAMESPACE_VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HOR
 
 /// Checks the directory of the namespaces, and returns the findings. Does not open a namespace.
 pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
-    let mut findings = vec![report_variables(config)];
+    let mut findings = vec![report_namespace_variables(config)];
     findings.extend(check_free_space(config.dir()));
-    findings.push(check_owner(config));
+    findings.push(check_directory_owner(config));
     findings.extend(check_namespace_mode(config));
     findings.extend(check_container());
     findings
 }
 
-fn report_variables(config: &NamespaceConfig) -> Finding {
+fn report_namespace_variables(config: &NamespaceConfig) -> Finding {
     let path = namespace_path(config);
     let set = NAMESPACE_VARIABLES.iter().filter_map(|name| {
         let value = env::var(name).ok().filter(|value| !value.is_empty())?;
@@ -72,7 +72,7 @@ fn check_free_space(dir: &Path) -> Option<Finding> {
     Some(Finding::fault(CHECK_NAME, found, advice))
 }
 
-fn check_owner(config: &NamespaceConfig) -> Finding {
+fn check_directory_owner(config: &NamespaceConfig) -> Finding {
     const CHECK_NAME: &str = "directory";
     let dir = config.dir().display();
     // WHY not the target of a symbolic link: no namespace can be opened through one.
@@ -103,7 +103,7 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
         return Finding::ok(CHECK_NAME, found);
     }
     let kind = DirectoryKind::Namespaces;
-    check_mode(CHECK_NAME, (config.dir(), kind), mode, found)
+    check_directory_mode(CHECK_NAME, (config.dir(), kind), mode, found)
 }
 
 /// Checks the mode of the directory of the selected namespace. Returns `None` if there is no such
@@ -119,11 +119,11 @@ fn check_namespace_mode(config: &NamespaceConfig) -> Option<Finding> {
     let mode = metadata.permissions().mode() & 0o7777;
     let found = format!("{}, mode {mode:04o}", path.display());
     let kind = DirectoryKind::Namespace;
-    Some(check_mode(CHECK_NAME, (&path, kind), mode, found))
+    Some(check_directory_mode(CHECK_NAME, (&path, kind), mode, found))
 }
 
 /// Returns a fault if other users have access to the directory `dir`, which then cannot be opened.
-fn check_mode(
+fn check_directory_mode(
     check: &'static str,
     (dir, kind): (&Path, DirectoryKind),
     mode: u32,
@@ -146,7 +146,7 @@ fn check_mode(
     let refusal = OwnDirectory::open(dir, kind).err();
     let shown = dir.display();
     match refusal {
-        Some(error @ Refusal::Empty) => {
+        Some(error @ ModeChangeRefusal::Empty) => {
             let advice = format!(
                 "others may {access} it, and it is not closed to them, because {error}: chmod 700 \
                  {shown}, if it is for namespaces alone"

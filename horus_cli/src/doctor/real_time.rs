@@ -65,7 +65,7 @@ fn check_isolated_cpus() -> Option<Finding> {
 /// Uses a new namespace that no other program uses.
 fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure> {
     // WHY: an interrupted measurement removes its namespace, too.
-    context.stop.begin_stream();
+    context.stop.catch_next_signal();
     let config: NamespaceConfig = context.namespace_config()?;
     let name = format!("horus_doctor_{}", std::process::id());
     let name = NamespaceName::new(&name).map_err(Failure::usage)?;

@@ -24,17 +24,17 @@ pub(super) fn check_removed_namespaces(config: &NamespaceConfig) -> Vec<Finding>
         let name = entry.file_name();
         name.to_str()?.parse::<u32>().ok()
     });
-    pids.flat_map(|pid| faults_of_process(pid, &path, dir.dev()))
+    pids.flat_map(|pid| find_removed_namespaces_of_process(pid, &path, dir.dev()))
         .collect()
 }
 
-/// Returns a fault for each removed namespace of the directory `dir`, on the device `device`, that
-/// the process has open.
-fn faults_of_process(pid: u32, dir: &Path, device: u64) -> Vec<Finding> {
+/// Returns a fault for each removed namespace of the directory `dir`, on the device
+/// `device_number`, that the process has open.
+fn find_removed_namespaces_of_process(pid: u32, dir: &Path, device_number: u64) -> Vec<Finding> {
     let open = open_namespaces_of(pid).unwrap_or_default();
     // WHY the device: the same path is another directory in a container.
     let is_removed_here = |path: &Path, (found_device, _): (u64, u64)| {
-        path.parent() == Some(dir) && found_device == device
+        path.parent() == Some(dir) && found_device == device_number
     };
     let removed = open
         .iter()

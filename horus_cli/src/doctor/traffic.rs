@@ -13,7 +13,7 @@ use super::Finding;
 use super::emergency::check_emergency_stop;
 use super::fix::Fix;
 use super::frozen::{check_dead_schedulers, check_frozen_processes};
-use super::mismatch::check_pairs;
+use super::mismatch::find_unmatched_pairs;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, visible};
 use crate::output::nearest;
@@ -39,13 +39,13 @@ pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Vec<Finding> {
 }
 
 /// Checks all topics of the namespace. Adds the owner ids of the processes that use them to
-/// `users`.
+/// `topic_user_ids`.
 fn check_topics(
     namespace: &Arc<Namespace>,
-    users: &mut BTreeSet<u64>,
+    topic_user_ids: &mut BTreeSet<u64>,
 ) -> Result<Vec<Finding>, Failure> {
     let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let reports = inspect_topics(namespace, &names, users);
+    let reports = inspect_topics(namespace, &names, topic_user_ids);
     let written = reports.iter().filter(|report| report.is_written);
     let written: Vec<String> = written.map(|report| report.name.to_owned()).collect();
     let number = reports.len();
@@ -65,19 +65,19 @@ fn check_topics(
 
 /// Inspects the topics `names` one after the other. Leaves out those that were removed since the
 /// names were read, as topics of short-lived programs are. Adds the owner ids of the processes that
-/// use them to `users`.
+/// use them to `topic_user_ids`.
 ///
 /// WHY none stays open: each one needs a file descriptor, and the other checks need some, too.
 fn inspect_topics<'a>(
     namespace: &Arc<Namespace>,
     names: &'a [String],
-    users: &mut BTreeSet<u64>,
+    topic_user_ids: &mut BTreeSet<u64>,
 ) -> Vec<TopicReport<'a>> {
     let reports = names.iter().filter_map(|name| {
         let error = match Inspector::open_in(namespace, name) {
             Ok(topic) => {
                 let counters = Counters::read(&topic, &mut LivenessCache::default());
-                users.extend(counters.participants().map(|user| user.owner_id));
+                topic_user_ids.extend(counters.participants().map(|user| user.owner_id));
                 return Some(inspect_topic(name, &topic, &counters));
             }
             Err(error) => error,
@@ -105,14 +105,17 @@ fn inspect_topics<'a>(
     reports.collect()
 }
 
-/// Returns a finding that lists the live processes of the namespace. `users` are the owner ids of
-/// the processes that use a topic. An owner id identifies a process within its namespace.
-fn check_processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Vec<Finding>, Failure> {
+/// Returns a finding that lists the live processes of the namespace. `topic_user_ids` are the owner
+/// ids of the processes that use a topic. An owner id identifies a process within its namespace.
+fn check_processes(
+    namespace: &Namespace,
+    topic_user_ids: &BTreeSet<u64>,
+) -> Result<Vec<Finding>, Failure> {
     let own = namespace.registry().own_owner_word().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.iter().filter(|process| process.owner_id != own);
     let (with, without): (Vec<_>, Vec<_>) =
-        others.partition(|process| users.contains(&process.owner_id));
+        others.partition(|process| topic_user_ids.contains(&process.owner_id));
     let list = |processes: &[&Participant]| {
         let processes = processes.iter().filter_map(|one| one.process.as_ref());
         let names = processes.map(|one| format!("{} ({})", visible(&one.name), one.pid));
@@ -146,7 +149,7 @@ struct TopicReport<'a> {
 
 /// Checks the topic `name`, and returns what it has found.
 fn inspect_topic<'a>(name: &'a str, inspector: &Inspector, counters: &Counters) -> TopicReport<'a> {
-    let mut findings = check_pairs(name, inspector);
+    let mut findings = find_unmatched_pairs(name, inspector);
     let lost = counters.lost();
     if lost > 0 {
         let found = format!("{name}: subscribers have lost {} messages", count(lost));
@@ -189,14 +192,14 @@ fn inspect_topic<'a>(name: &'a str, inspector: &Inspector, counters: &Counters) 
     }
 }
 
-/// Returns the note for a topic that has subscribers, but no publisher. `written` are the names of
-/// the topics that have a publisher.
-fn silent_topic_note(name: &str, subscribers: usize, written: &[String]) -> Finding {
+/// Returns the note for a topic that has subscribers, but no publisher. `published_names` are the
+/// names of the topics that have a publisher.
+fn silent_topic_note(name: &str, subscribers: usize, published_names: &[String]) -> Finding {
     let found = format!(
         "{name}: {}, and no publisher",
         subscribers_text(subscribers)
     );
-    let advice = match nearest::similar_names(name, written).as_slice() {
+    let advice = match nearest::similar_names(name, published_names).as_slice() {
         [] => format!("start its publisher, or compare names: horus topic info {name}"),
         near => format!(
             "a similar name is published: {}. Use one name in both programs, or start the \

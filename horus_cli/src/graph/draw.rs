@@ -141,7 +141,8 @@ impl Graph {
                 .iter()
                 .map(|one| (one.process, one.rate_hz));
             for (process, hertz) in group_by_process(rates) {
-                let endpoints = ProcessEndpoints::of(self.writers(topic, process), process, &hertz);
+                let endpoints =
+                    ProcessEndpoints::of(self.writer_node_indices(topic, process), process, &hertz);
                 edges.extend(endpoints.edges().map(|(vertex, hertz)| {
                     let label = hertz.map(|hertz| rate(hertz) + endpoints.label_suffix());
                     let label = label.unwrap_or_default();
@@ -151,10 +152,11 @@ impl Graph {
             let fed = topic
                 .subscribers
                 .iter()
-                .filter(|one| !topic.is_cut_off(one));
+                .filter(|one| !topic.matches_no_publisher(one));
             let losses = fed.map(|one| (one.process, one.lost));
             for (process, lost) in group_by_process(losses) {
-                let endpoints = ProcessEndpoints::of(self.readers(topic, process), process, &lost);
+                let endpoints =
+                    ProcessEndpoints::of(self.reader_node_indices(topic, process), process, &lost);
                 edges.extend(endpoints.edges().map(|(vertex, lost)| {
                     let label_suffix = if lost > 0 {
                         endpoints.label_suffix()
@@ -181,8 +183,11 @@ impl Graph {
                 let Some(cause) = topic.mismatch(publisher, subscriber) else {
                     continue;
                 };
-                let to = vertices(self.readers(topic, subscriber.process), subscriber.process);
-                let writers = self.writers(topic, publisher.process);
+                let to = vertices(
+                    self.reader_node_indices(topic, subscriber.process),
+                    subscriber.process,
+                );
+                let writers = self.writer_node_indices(topic, publisher.process);
                 for from in vertices(writers, publisher.process) {
                     pairs.extend(to.iter().map(|to| (from, *to, cause)));
                 }
@@ -190,7 +195,7 @@ impl Graph {
         }
         let name = visible(&topic.topic);
         pairs.into_iter().map(move |(from, to, cause)| {
-            let label = format!("{name}: no message passes ({})", cause.word());
+            let label = format!("{name}: no message passes ({})", cause.json_name());
             Edge::Unmatched(from, to, label)
         })
     }

@@ -89,10 +89,20 @@ fn row_cells(
     let nobody = || Cell::toned(Tone::Waiting, "-");
     let lost = subscriber.map_or(0, |subscriber| subscriber.lost);
     let tone = if lost > 0 { Tone::Bad } else { Tone::Plain };
-    let writer =
-        |one: &Publisher| nodes_label(graph, one.process, &graph.writers(topic, one.process));
-    let reader =
-        |one: &Subscriber| nodes_label(graph, one.process, &graph.readers(topic, one.process));
+    let writer = |one: &Publisher| {
+        nodes_label(
+            graph,
+            one.process,
+            &graph.writer_node_indices(topic, one.process),
+        )
+    };
+    let reader = |one: &Subscriber| {
+        nodes_label(
+            graph,
+            one.process,
+            &graph.reader_node_indices(topic, one.process),
+        )
+    };
     [
         publisher.map_or_else(nobody, |one| writer(one).into()),
         topic.topic.as_str().into(),
@@ -103,7 +113,7 @@ fn row_cells(
         match (publisher, subscriber) {
             (Some(publisher), Some(subscriber)) => match topic.mismatch(publisher, subscriber) {
                 None => "yes".into(),
-                Some(cause) => Cell::toned(Tone::Bad, format!("no: {}", cause.word())),
+                Some(cause) => Cell::toned(Tone::Bad, format!("no: {}", cause.json_name())),
             },
             _ => nobody(),
         },

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::format::visible;
 use crate::process::{OwnerId, ProcessKey};
 use crate::topic::hz::wait_for_window;
-use crate::topic::info::{MismatchCause, Unmatched};
+use crate::topic::info::{MismatchCause, UnmatchedEndpoints};
 use crate::topic::list::SHORTEST_PERIOD;
 use crate::topic::meter::{Meter, per_second};
 use crate::topic::select::is_internal_topic;
@@ -48,7 +48,7 @@ pub(super) struct Topic {
     pub(super) publishers: Vec<Publisher>,
     pub(super) subscribers: Vec<Subscriber>,
     /// The pairs of a publisher and a subscriber between which no message passes.
-    unmatched: Vec<Unmatched>,
+    unmatched: Vec<UnmatchedEndpoints>,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,14 +76,15 @@ impl Topic {
         publisher: &Publisher,
         subscriber: &Subscriber,
     ) -> Option<MismatchCause> {
-        let is_pair =
-            |pair: &&Unmatched| pair.lane == publisher.lane && pair.slot == subscriber.slot;
+        let is_pair = |pair: &&UnmatchedEndpoints| {
+            pair.lane == publisher.lane && pair.slot == subscriber.slot
+        };
         self.unmatched.iter().find(is_pair).map(|pair| pair.cause)
     }
 
     /// Returns true if no publisher of the topic matches the subscriber, although there are
     /// publishers.
-    pub(super) fn is_cut_off(&self, subscriber: &Subscriber) -> bool {
+    pub(super) fn matches_no_publisher(&self, subscriber: &Subscriber) -> bool {
         let mut publishers = self.publishers.iter();
         !self.publishers.is_empty()
             && publishers.all(|publisher| self.mismatch(publisher, subscriber).is_some())
@@ -92,22 +93,28 @@ impl Topic {
 
 impl Graph {
     /// Reads the graph of the namespace, and measures the rates of topics for the duration
-    /// `window`, or not at all if that is 0. Includes the library's internal topics if `all` is
-    /// true.
-    pub(super) fn read(all: bool, window: Duration, context: &Context) -> Result<Self, Failure> {
+    /// `rate_window`, or not at all if that is 0. Includes the library's internal topics if
+    /// `includes_internal` is true.
+    pub(super) fn read(
+        includes_internal: bool,
+        rate_window: Duration,
+        context: &Context,
+    ) -> Result<Self, Failure> {
         let deadline = context.deadline();
         let mut graph = Self::default();
         let Some(namespace) = context.open_existing_namespace()? else {
             return Ok(graph);
         };
         let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
-        let names = names.iter().filter(|name| all || !is_internal_topic(name));
+        let names = names
+            .iter()
+            .filter(|name| includes_internal || !is_internal_topic(name));
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
         let meters = names.filter_map(|name| Meter::open(&namespace, name).ok());
         let mut meters: Vec<_> = meters.collect();
-        let has_rates = !window.is_zero();
+        let has_rates = !rate_window.is_zero();
         if has_rates {
-            wait_for_window(window.max(SHORTEST_PERIOD), deadline, context)?;
+            wait_for_window(rate_window.max(SHORTEST_PERIOD), deadline, context)?;
         }
         for meter in &mut meters {
             graph.add_topic(meter, has_rates);
@@ -156,7 +163,11 @@ impl Graph {
             message_type: topic.message_type().to_owned(),
             publishers,
             subscribers,
-            unmatched: topic.unmatched_pairs().iter().map(Unmatched::new).collect(),
+            unmatched: topic
+                .unmatched_pairs()
+                .iter()
+                .map(UnmatchedEndpoints::new)
+                .collect(),
         });
     }
 
@@ -192,16 +203,20 @@ impl Graph {
     }
 
     /// Returns the indices of those nodes of the process that write the topic.
-    pub(super) fn writers(&self, topic: &Topic, process: ProcessKey) -> Vec<usize> {
-        self.nodes_with(process, |node| node.writes.contains(&topic.topic))
+    pub(super) fn writer_node_indices(&self, topic: &Topic, process: ProcessKey) -> Vec<usize> {
+        self.node_indices_with(process, |node| node.writes.contains(&topic.topic))
     }
 
     /// Returns the indices of those nodes of the process that read the topic.
-    pub(super) fn readers(&self, topic: &Topic, process: ProcessKey) -> Vec<usize> {
-        self.nodes_with(process, |node| node.reads.contains(&topic.topic))
+    pub(super) fn reader_node_indices(&self, topic: &Topic, process: ProcessKey) -> Vec<usize> {
+        self.node_indices_with(process, |node| node.reads.contains(&topic.topic))
     }
 
-    fn nodes_with(&self, process: ProcessKey, has_topic: impl Fn(&Node) -> bool) -> Vec<usize> {
+    fn node_indices_with(
+        &self,
+        process: ProcessKey,
+        has_topic: impl Fn(&Node) -> bool,
+    ) -> Vec<usize> {
         let nodes = self.nodes.iter().enumerate();
         let nodes = nodes.filter(|(_, node)| node.process == process && has_topic(node));
         nodes.map(|(index, _)| index).collect()

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 /// Number of bytes at the beginning of a file that are looked at. The kernel looks at as many.
-const HEAD_BYTES: u64 = 256;
+const FILE_HEAD_BYTES: u64 = 256;
 
 /// The first bytes of a binary.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
@@ -30,7 +30,7 @@ const ELF_MACHINE: Range<usize> = 18..20;
 const PT_INTERP: u64 = 3;
 
 /// Maximum length of the name of a loader, in bytes. The kernel refuses longer ones.
-const LOADER_BYTES_MAX: u64 = 4096;
+const LOADER_PATH_BYTES_MAX: u64 = 4096;
 
 /// The places of numbers in the header of a binary, and in the entries of its table of program
 /// headers.
@@ -83,21 +83,22 @@ const REGISTERED_FORMATS: &str = "/proc/sys/fs/binfmt_misc";
 ///
 /// The file counts as not registered if registrations cannot be seen, as in many containers.
 pub(super) fn format_fault(path: &Path) -> Option<String> {
-    let head = head_of(path)?;
-    let fault = fault_of_head(&head, path).or_else(|| missing_loader_text(&head, path))?;
-    (!is_registered(&head, path)).then_some(fault)
+    let head = read_file_head(path)?;
+    let fault =
+        format_fault_in_file_head(&head, path).or_else(|| missing_loader_text(&head, path))?;
+    (!has_registered_interpreter(&head, path)).then_some(fault)
 }
 
 /// As [`format_fault`], for a file that the kernel has refused to execute.
 pub(super) fn refused_format_text(path: &Path) -> Option<String> {
-    fault_of_head(&head_of(path)?, path)
+    format_fault_in_file_head(&read_file_head(path)?, path)
 }
 
-fn fault_of_head(head: &[u8], path: &Path) -> Option<String> {
+fn format_fault_in_file_head(head: &[u8], path: &Path) -> Option<String> {
     let shown = path.display();
     if head.starts_with(ELF_MAGIC) {
-        let machine = machine_of(head)?;
-        let own = machine_of(&head_of(Path::new("/proc/self/exe"))?)?;
+        let machine = elf_machine(head)?;
+        let own = elf_machine(&read_file_head(Path::new("/proc/self/exe"))?)?;
         if machine == own || COMPATIBLE_MACHINES.contains(&(own, machine)) {
             return None;
         }
@@ -117,7 +118,7 @@ fn fault_of_head(head: &[u8], path: &Path) -> Option<String> {
 /// Returns a text that says which loader the binary at `path` needs, if that does not exist. The
 /// loader of a dynamically linked binary belongs to its C library, such as glibc or musl.
 fn missing_loader_text(head: &[u8], path: &Path) -> Option<String> {
-    let loader = loader_of(head, path)?;
+    let loader = read_loader_path(head, path)?;
     // WHY absolute ones only: the kernel looks for others in a directory that is not known here.
     (loader.is_absolute() && !loader.exists()).then(|| {
         format!(
@@ -131,7 +132,7 @@ fn missing_loader_text(head: &[u8], path: &Path) -> Option<String> {
 
 /// Returns the path of the loader that the binary at `path` names; `None` if it names none, or is
 /// no binary.
-fn loader_of(head: &[u8], path: &Path) -> Option<PathBuf> {
+fn read_loader_path(head: &[u8], path: &Path) -> Option<PathBuf> {
     if !head.starts_with(ELF_MAGIC) {
         return None;
     }
@@ -139,7 +140,7 @@ fn loader_of(head: &[u8], path: &Path) -> Option<PathBuf> {
         2 => LAYOUT_64,
         _ => LAYOUT_32,
     };
-    let number = |bytes: &[u8], range: Range<usize>| number_in(head, bytes.get(range)?);
+    let number = |bytes: &[u8], range: Range<usize>| decode_elf_number(head, bytes.get(range)?);
     let table = number(head, layout.table)?;
     let entry_bytes = number(head, layout.entry_bytes)?;
     let file = File::open(path).ok()?;
@@ -150,7 +151,7 @@ fn loader_of(head: &[u8], path: &Path) -> Option<PathBuf> {
         if number(&entry, 0..4)? != PT_INTERP {
             continue;
         }
-        let length = number(&entry, layout.content_bytes)?.min(LOADER_BYTES_MAX);
+        let length = number(&entry, layout.content_bytes)?.min(LOADER_PATH_BYTES_MAX);
         let mut name = vec![0; usize::try_from(length).ok()?];
         let offset = number(&entry, layout.content)?;
         file.read_exact_at(&mut name, offset).ok()?;
@@ -162,7 +163,7 @@ fn loader_of(head: &[u8], path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the number in `bytes`, of at most 8 bytes, in the byte order of the ELF header `head`.
-fn number_in(head: &[u8], bytes: &[u8]) -> Option<u64> {
+fn decode_elf_number(head: &[u8], bytes: &[u8]) -> Option<u64> {
     let append = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
     Some(match head.get(ELF_BYTE_ORDER)? {
         2 => bytes.iter().fold(0, append),
@@ -171,16 +172,16 @@ fn number_in(head: &[u8], bytes: &[u8]) -> Option<u64> {
 }
 
 /// Returns the first bytes of the file at `path`; `None` if it cannot be read.
-fn head_of(path: &Path) -> Option<Vec<u8>> {
+fn read_file_head(path: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
     let file = File::open(path).ok()?;
-    file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    file.take(FILE_HEAD_BYTES).read_to_end(&mut head).ok()?;
     Some(head)
 }
 
 /// Returns the number of the machine in an ELF header.
-fn machine_of(head: &[u8]) -> Option<u16> {
-    let number = number_in(head, head.get(ELF_MACHINE)?)?;
+fn elf_machine(head: &[u8]) -> Option<u16> {
+    let number = decode_elf_number(head, head.get(ELF_MACHINE)?)?;
     u16::try_from(number).ok()
 }
 
@@ -194,7 +195,7 @@ fn machine_name(machine: u16) -> String {
 
 /// Returns true if somebody has registered a program that executes this file, such as an emulator
 /// of another processor.
-fn is_registered(head: &[u8], path: &Path) -> bool {
+fn has_registered_interpreter(head: &[u8], path: &Path) -> bool {
     let dir = Path::new(REGISTERED_FORMATS);
     let status = fs::read_to_string(dir.join("status")).unwrap_or_default();
     let entries = fs::read_dir(dir).into_iter().flatten();
@@ -203,13 +204,13 @@ fn is_registered(head: &[u8], path: &Path) -> bool {
         && entries.flatten().any(|entry| {
             // The other files cannot be read, or have no format.
             let format = fs::read_to_string(entry.path()).unwrap_or_default();
-            is_of_format(&format, head, &extension)
+            matches_registered_format(&format, head, &extension)
         })
 }
 
 /// Returns true if the kernel recognizes a file by a registered `format`, as it shows one: by its
 /// first bytes, or by the extension of its name.
-fn is_of_format(format: &str, head: &[u8], extension: &str) -> bool {
+fn matches_registered_format(format: &str, head: &[u8], extension: &str) -> bool {
     if !format.starts_with("enabled") {
         return false;
     }
@@ -220,10 +221,10 @@ fn is_of_format(format: &str, head: &[u8], extension: &str) -> bool {
     if let Some(wanted) = value("extension .") {
         return wanted == extension;
     }
-    let Some(magic) = value("magic ").and_then(bytes_of_hex) else {
+    let Some(magic) = value("magic ").and_then(parse_hex_bytes) else {
         return false;
     };
-    let mask = value("mask ").and_then(bytes_of_hex);
+    let mask = value("mask ").and_then(parse_hex_bytes);
     let mask = mask.unwrap_or_else(|| vec![0xff; magic.len()]);
     let offset = value("offset ").and_then(|offset| offset.parse().ok());
     let Some(part) = head.get(offset.unwrap_or(0)..) else {
@@ -233,7 +234,7 @@ fn is_of_format(format: &str, head: &[u8], extension: &str) -> bool {
     part.len() >= magic.len() && pairs.all(|(byte, (magic, mask))| (byte ^ magic) & mask == 0)
 }
 
-fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+fn parse_hex_bytes(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
     pairs.map(byte).collect()
@@ -247,16 +248,26 @@ mod tests {
     fn registered_formats_are_recognized() {
         let qemu = "enabled\ninterpreter /usr/bin/qemu-aarch64-static\nflags: F\noffset 0\n\
                     magic 7f454c460201\nmask ffffffffff00\n";
-        assert!(is_of_format(qemu, b"\x7fELF\x02\x02rest", ""));
-        assert!(!is_of_format(qemu, b"\x7fELF\x01\x01rest", ""));
-        assert!(!is_of_format(qemu, b"\x7fELF", ""));
+        assert!(matches_registered_format(qemu, b"\x7fELF\x02\x02rest", ""));
+        assert!(!matches_registered_format(qemu, b"\x7fELF\x01\x01rest", ""));
+        assert!(!matches_registered_format(qemu, b"\x7fELF", ""));
         let disabled = qemu.replace("enabled", "disabled");
-        assert!(!is_of_format(&disabled, b"\x7fELF\x02\x01rest", ""));
+        assert!(!matches_registered_format(
+            &disabled,
+            b"\x7fELF\x02\x01rest",
+            ""
+        ));
         let jar = "enabled\ninterpreter /usr/bin/java\nflags:\nextension .jar\n";
-        assert!(is_of_format(jar, b"PK", "jar") && !is_of_format(jar, b"PK", "zip"));
+        assert!(
+            matches_registered_format(jar, b"PK", "jar")
+                && !matches_registered_format(jar, b"PK", "zip")
+        );
         let late = "enabled\ninterpreter /x\nflags:\noffset 2\nmagic 6162\n";
-        assert!(is_of_format(late, b"zzab", "") && !is_of_format(late, b"abzz", ""));
-        assert!(!is_of_format("enabled\n", b"", ""));
+        assert!(
+            matches_registered_format(late, b"zzab", "")
+                && !matches_registered_format(late, b"abzz", "")
+        );
+        assert!(!matches_registered_format("enabled\n", b"", ""));
     }
 
     #[test]

@@ -20,10 +20,10 @@ pub(crate) const DRAIN_COMMAND: &str = "__drain";
 
 /// A running drain process. The process is killed when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Drain(Child);
+pub(super) struct DrainProcess(Child);
 
-impl Drain {
-    pub(super) fn id(&self) -> u32 {
+impl DrainProcess {
+    pub(super) fn process_id(&self) -> u32 {
         self.0.id()
     }
 
@@ -46,7 +46,7 @@ impl Drain {
     }
 }
 
-impl Drop for Drain {
+impl Drop for DrainProcess {
     fn drop(&mut self) {
         // WHY before the wait, which closes its stdin: the launcher still reads the pipes.
         let _ = self.0.kill();
@@ -60,7 +60,7 @@ impl Drop for Drain {
 pub(crate) fn run(context: &Context) -> Result<(), Failure> {
     // WHY: signals to all processes of a session must not end it, because they may not end the
     // program.
-    context.stop.begin_supervision();
+    context.stop.catch_all_signals();
     let failure = |error| Failure::system(format_args!("cannot read the output: {error}"));
     let pipe =
         |end: &dyn AsFd| -> io::Result<File> { Ok(File::from(end.as_fd().try_clone_to_owned()?)) };

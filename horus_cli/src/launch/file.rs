@@ -94,7 +94,7 @@ impl LaunchFile {
     /// Returns the names of the programs in the order in which they start. A program comes after
     /// all programs in its `after`. Fails if that is impossible, because programs wait for each
     /// other in a circle.
-    pub(super) fn order(&self) -> Result<Vec<&str>, Failure> {
+    pub(super) fn start_order(&self) -> Result<Vec<&str>, Failure> {
         let mut order: Vec<&str> = Vec::new();
         let mut left: Vec<&str> = self.programs.keys().map(String::as_str).collect();
         while !left.is_empty() {
@@ -124,7 +124,9 @@ mod tests {
 
     fn order(programs: &str) -> Result<String, String> {
         let file = LaunchFile::parse(&format!("{{programs: {{{programs}}}}}"))?;
-        let order = file.order().map_err(|failure| failure.text().to_owned())?;
+        let order = file
+            .start_order()
+            .map_err(|failure| failure.text().to_owned())?;
         Ok(order.join(" "))
     }
 

@@ -22,9 +22,9 @@ pub(crate) const GUARD_COMMAND: &str = "__guard";
 /// A running guard process, which kills what the launcher has started if the launcher dies. The
 /// guard ends when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Guard(Child);
+pub(super) struct GuardProcess(Child);
 
-impl Guard {
+impl GuardProcess {
     pub(super) fn start() -> io::Result<Self> {
         let mut command = Command::new(env::current_exe()?);
         // WHY a group of its own: Ctrl-C on a terminal must not end it.
@@ -33,21 +33,21 @@ impl Guard {
         command.spawn().map(Self)
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(super) fn process_id(&self) -> u32 {
         self.0.id()
     }
 
-    /// Adds the process group `group` to those that the guard kills if the launcher dies.
-    pub(super) fn add(&mut self, group: u32) {
-        self.send(format!("+{group}\n"));
+    /// Adds the process group `group_id` to those that the guard kills if the launcher dies.
+    pub(super) fn add_process_group(&mut self, group_id: u32) {
+        self.send_line(format!("+{group_id}\n"));
     }
 
-    /// Removes the process group `group`, which has ended, from those that the guard kills.
-    pub(super) fn remove(&mut self, group: u32) {
-        self.send(format!("-{group}\n"));
+    /// Removes the process group `group_id`, which has ended, from those that the guard kills.
+    pub(super) fn remove_process_group(&mut self, group_id: u32) {
+        self.send_line(format!("-{group_id}\n"));
     }
 
-    fn send(&mut self, line: String) {
+    fn send_line(&mut self, line: String) {
         if let Some(stdin) = &mut self.0.stdin {
             // WHY the error is ignored: without a guard, the kernel still kills the programs.
             let _ = stdin.write_all(line.as_bytes());
@@ -55,7 +55,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for GuardProcess {
     fn drop(&mut self) {
         self.0.stdin.take();
         let _ = self.0.wait();
@@ -67,7 +67,7 @@ impl Drop for Guard {
 pub(crate) fn run(context: &Context) {
     // WHY: signals to all processes of a session or a service must not end the guard before the
     // launcher has stopped the programs.
-    context.stop.begin_supervision();
+    context.stop.catch_all_signals();
     let mut groups: BTreeSet<u32> = BTreeSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let (sign, group) = line.split_at(line.len().min(1));

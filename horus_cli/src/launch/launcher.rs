@@ -9,10 +9,10 @@ use horus_core::child::reap_orphans;
 use horus_core::namespace::{NamespaceConfig, NamespaceRemoveError};
 
 use super::file::LaunchFile;
-use super::guard::Guard;
+use super::guard::GuardProcess;
 use super::printer::Printer;
-use super::program::{Process, ProcessEnd, Program, State};
-use super::readiness::missing_topic;
+use super::program::{Process, ProcessEnd, Program, ProgramStage};
+use super::readiness::missing_topic_text;
 use super::report::{OutputFormat, ProgramEvent};
 use super::run_namespace::RunNamespace;
 use super::status::{LaunchStatus, StatusPublisher};
@@ -38,7 +38,7 @@ pub(super) struct Launcher<'a> {
     printer: Printer,
     /// The guard, which kills the programs if the launcher dies; `None` if the option `--keep` was
     /// given.
-    guard: Option<Guard>,
+    guard: Option<GuardProcess>,
     /// The publisher of the launcher's status for other processes; `None` if its topic cannot be
     /// opened, and after all programs have ended.
     status: Option<StatusPublisher>,
@@ -69,7 +69,7 @@ impl<'a> Launcher<'a> {
             let name = namespace.get().config().name();
             context.print_note(format_args!("horus: the namespace is {name}"));
         }
-        let guard = (!keeps_programs).then(Guard::start).transpose();
+        let guard = (!keeps_programs).then(GuardProcess::start).transpose();
         let guard = guard
             .map_err(|error| Failure::system(format_args!("cannot start the guard: {error}")))?;
         let status = StatusPublisher::open(namespace.get());
@@ -115,20 +115,20 @@ impl<'a> Launcher<'a> {
         warnings::warn_of_left_programs(namespace, &self.programs, self.context);
         warnings::warn_of_emergency_stop(namespace, self.context);
         self.supervise();
-        let result = self.conclude();
+        let result = self.remove_namespace_and_return_result();
         // WHY before the output is written: after a failure of the launcher, this kills programs.
         drop(self);
-        printer.finish(result)
+        printer.print_failure_and_flush(result)
     }
 
     fn supervise(&mut self) {
         let deadline = self.context.deadline();
         // WHY not earlier, unless the namespace is private: while no program runs, a second signal
         // may end the launcher at once.
-        self.context.stop.begin_supervision();
+        self.context.stop.catch_all_signals();
         // WHY: programs block as soon as the pipes to a suspended launcher are full.
-        self.context.stop.refuse_suspension();
-        while self.is_active() {
+        self.context.stop.catch_suspension();
+        while self.has_active_programs() {
             if self.context.stop.is_received() || deadline.is_over() {
                 self.is_stopping = true;
             }
@@ -144,7 +144,7 @@ impl<'a> Launcher<'a> {
                 self.printer.print_note(note);
             }
             if !self.is_stopping {
-                self.follow_namespace();
+                self.reopen_namespace_if_removed();
             }
             for index in 0..self.programs.len() {
                 self.update_program(index);
@@ -160,17 +160,17 @@ impl<'a> Launcher<'a> {
     /// Waits for the processes that have ended and that others have started. WHY: as process 1 of a
     /// container, the launcher adopts them, and without a wait they would fill the process table.
     fn reap_orphans(&self) {
-        let running = self.programs.iter().filter_map(Program::running);
+        let running = self.programs.iter().filter_map(Program::running_process);
         let mut known: Vec<u32> = running.flat_map(Process::child_ids).collect();
-        known.extend(self.guard.as_ref().map(Guard::id));
+        known.extend(self.guard.as_ref().map(GuardProcess::process_id));
         reap_orphans(|id| !known.contains(&id));
     }
 
     /// Opens the namespace again if it was removed. WHY: programs that start enter the one that has
     /// the name now. In the former one, the launcher would see none of their topics.
-    fn follow_namespace(&mut self) {
+    fn reopen_namespace_if_removed(&mut self) {
         let name = self.namespace.get().config().name().clone();
-        let note = match self.namespace.follow() {
+        let note = match self.namespace.reopen_if_removed() {
             Ok(false) => return self.is_namespace_lost = false,
             Ok(true) => {
                 self.status = StatusPublisher::open(self.namespace.get()).ok();
@@ -192,40 +192,40 @@ impl<'a> Launcher<'a> {
     /// Kills all running programs, also with `--keep`.
     fn kill_all(&mut self) {
         for index in 0..self.programs.len() {
-            if let Some(process) = self.programs[index].process()
+            if let Some(process) = self.programs[index].process_mut()
                 && let Err(error) = process.kill()
             {
-                self.leave_running(index, &error);
+                self.abandon_running_program(index, &error);
             }
         }
     }
 
     /// Gives the program `index` up without its end, because the launcher may not kill it: `error`.
     /// WHY: otherwise the launcher would wait for its end for ever.
-    fn leave_running(&mut self, index: usize, error: &io::Error) {
-        let Some(process) = self.programs[index].process() else {
+    fn abandon_running_program(&mut self, index: usize, error: &io::Error) {
+        let Some(process) = self.programs[index].process_mut() else {
             return;
         };
         // WHY: a process that has ended may not be signalled either until it is waited for.
         if let Some(end) = process.poll_end(&mut self.guard, || true) {
-            return self.handle_end(index, end);
+            return self.handle_program_end(index, end);
         }
         let pid = process.id();
         // WHY: after its end, another group may get its id.
         if let Some(guard) = &mut self.guard {
-            guard.remove(pid);
+            guard.remove_process_group(pid);
         }
         let error = error.to_string();
-        self.report(index, ProgramEvent::LeftRunning { pid, error: &error });
-        self.end_permanently(index, true);
+        self.print_event(index, ProgramEvent::LeftRunning { pid, error: &error });
+        self.mark_ended_permanently(index, true);
     }
 
     /// Returns true if a program is running, or will be started later.
-    fn is_active(&self) -> bool {
+    fn has_active_programs(&self) -> bool {
         let is_active = |program: &Program<'_>| match program.state {
-            State::Running(_) => true,
-            State::Waiting(_) => !self.is_stopping,
-            State::Ended => false,
+            ProgramStage::Running(_) => true,
+            ProgramStage::Waiting(_) => !self.is_stopping,
+            ProgramStage::Ended => false,
         };
         self.programs.iter().any(is_active)
     }
@@ -234,18 +234,18 @@ impl<'a> Launcher<'a> {
     /// ended, has become ready or must be stopped.
     fn update_program(&mut self, index: usize) {
         match &mut self.programs[index].state {
-            State::Ended => {}
-            State::Waiting(due) => {
+            ProgramStage::Ended => {}
+            ProgramStage::Waiting(due) => {
                 let is_due = Instant::now() >= *due && !self.is_stopping;
                 if is_due && self.may_start(index) {
                     self.start(index);
                 }
             }
-            State::Running(process) => {
+            ProgramStage::Running(process) => {
                 // WHY after the end: systemd signals the launcher and its programs together.
                 let is_stopping = || self.is_stopping || self.context.stop.is_received();
                 match process.poll_end(&mut self.guard, is_stopping) {
-                    Some(end) => self.handle_end(index, end),
+                    Some(end) => self.handle_program_end(index, end),
                     None => self.update_running_program(index),
                 }
             }
@@ -266,7 +266,7 @@ impl<'a> Launcher<'a> {
         let after = &self.programs[index].spec.after;
         self.programs.iter().any(|other| {
             let is_needed = after.iter().any(|name| name == other.name);
-            is_needed && other.has_failed && matches!(other.state, State::Ended)
+            is_needed && other.has_failed && matches!(other.state, ProgramStage::Ended)
         })
     }
 
@@ -279,7 +279,7 @@ impl<'a> Launcher<'a> {
         for program in &self.programs[index + 1..] {
             let mut after = program.spec.after.iter();
             if after.any(|needed| needed_names.contains(&needed.as_str())) {
-                if matches!(program.state, State::Running(_)) {
+                if matches!(program.state, ProgramStage::Running(_)) {
                     return false;
                 }
                 needed_names.push(program.name);
@@ -296,10 +296,10 @@ impl<'a> Launcher<'a> {
         match Process::start((command, path), &mut self.guard, index, &self.printer) {
             Ok(mut process) => {
                 let pid = process.id();
-                self.report(index, ProgramEvent::Started { pid });
+                self.print_event(index, ProgramEvent::Started { pid });
                 // WHY after the report: no line of a program may come before its start.
-                process.print_output();
-                self.programs[index].state = State::Running(process);
+                process.start_printing_output();
+                self.programs[index].state = ProgramStage::Running(process);
             }
             Err(error) => {
                 // WHY not later: a program that ran may be replaced by a new one at this moment.
@@ -317,9 +317,9 @@ impl<'a> Launcher<'a> {
                     Some(obstacle) => obstacle,
                     None => format!("{}: {error}", program.spec.command[0]),
                 };
-                self.report(index, ProgramEvent::NotStarted { error: &error });
+                self.print_event(index, ProgramEvent::NotStarted { error: &error });
                 if is_final {
-                    self.end_permanently(index, true);
+                    self.mark_ended_permanently(index, true);
                 } else {
                     self.restart_or_give_up(index, true, Duration::ZERO);
                 }
@@ -344,7 +344,7 @@ impl<'a> Launcher<'a> {
         let may_stop = is_stopping && self.may_stop(index);
         let program = &mut self.programs[index];
         let spec = program.spec;
-        let Some(process) = program.process() else {
+        let Some(process) = program.process_mut() else {
             return;
         };
         let pid = process.id();
@@ -352,28 +352,28 @@ impl<'a> Launcher<'a> {
             // WHY again: the first one may have killed only those that the launcher may signal.
             return match process.kill() {
                 Ok(()) => {}
-                Err(error) => self.leave_running(index, &error),
+                Err(error) => self.abandon_running_program(index, &error),
             };
         }
         if process.is_overdue(spec.stop_timeout) {
             // WHY no kill: it has stopped in time, and only what is left of its group is unknown.
             if process.has_ended_without_proc() {
                 if let Some(end) = process.poll_end(&mut self.guard, || false) {
-                    self.handle_end(index, end);
+                    self.handle_program_end(index, end);
                 }
                 return;
             }
             return match process.kill() {
-                Ok(()) => self.report(index, ProgramEvent::Killed { pid }),
-                Err(error) => self.leave_running(index, &error),
+                Ok(()) => self.print_event(index, ProgramEvent::Killed { pid }),
+                Err(error) => self.abandon_running_program(index, &error),
             };
         }
         if may_stop && process.stopped.is_none() {
             let stopped = process.stop();
-            self.report(index, ProgramEvent::Stopping { pid });
+            self.print_event(index, ProgramEvent::Stopping { pid });
             if let Err(error) = stopped {
                 let error = error.to_string();
-                self.report(index, ProgramEvent::NotSignalled { pid, error: &error });
+                self.print_event(index, ProgramEvent::NotSignalled { pid, error: &error });
             }
             return;
         }
@@ -383,41 +383,41 @@ impl<'a> Launcher<'a> {
             return;
         }
         let after = process.started.elapsed();
-        match missing_topic(self.namespace.get(), &spec.ready, pid) {
+        match missing_topic_text(self.namespace.get(), &spec.ready, pid) {
             None => {
                 process.ready_since = Some(Instant::now());
                 let after_ns = after.as_nanos() as u64;
-                self.report(index, ProgramEvent::Ready { after_ns });
+                self.print_event(index, ProgramEvent::Ready { after_ns });
             }
             Some(missing) if after > spec.ready_timeout => {
                 let killed = process.kill();
-                self.report(index, ProgramEvent::NotReady { missing: &missing });
+                self.print_event(index, ProgramEvent::NotReady { missing: &missing });
                 if let Err(error) = killed {
-                    self.leave_running(index, &error);
+                    self.abandon_running_program(index, &error);
                 }
             }
             Some(_) => {}
         }
     }
 
-    fn handle_end(&mut self, index: usize, end: ProcessEnd) {
+    fn handle_program_end(&mut self, index: usize, end: ProcessEnd) {
         // WHY again: a signal to the launcher and the program may have come since the last check.
         self.is_stopping |= self.context.stop.is_received();
         let is_stopping = self.is_stopping;
         self.programs[index].record_end(end);
-        let Some(process) = self.programs[index].process() else {
+        let Some(process) = self.programs[index].process_mut() else {
             return;
         };
         let (pid, is_failure) = (process.id(), process.is_failure(end, is_stopping));
         let ready_for = process.ready_since.map(|since| since.elapsed());
         let (code, signal) = (end.code(), end.signal());
-        let left = process.left_process();
-        self.report(index, ProgramEvent::Ended { pid, code, signal });
+        let left = process.running_process_of_other_user();
+        self.print_event(index, ProgramEvent::Ended { pid, code, signal });
         if let Some((pid, error)) = left {
             let error = error.to_string();
-            self.report(index, ProgramEvent::LeftRunning { pid, error: &error });
+            self.print_event(index, ProgramEvent::LeftRunning { pid, error: &error });
             // WHY no restart: the program would run twice.
-            return self.end_permanently(index, true);
+            return self.mark_ended_permanently(index, true);
         }
         self.restart_or_give_up(index, is_failure, ready_for.unwrap_or_default());
     }
@@ -425,7 +425,7 @@ impl<'a> Launcher<'a> {
     fn restart_or_give_up(&mut self, index: usize, is_failure: bool, ready_for: Duration) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
-        program.state = State::Ended;
+        program.state = ProgramStage::Ended;
         if self.is_stopping {
             return;
         }
@@ -434,33 +434,33 @@ impl<'a> Launcher<'a> {
             .next_delay(&program.spec.policy, is_failure, ready_for);
         if restart.is_some() && self.waits_for_failed_program(index) {
             self.is_stopping = true;
-            return self.report(index, ProgramEvent::GivenUp);
+            return self.print_event(index, ProgramEvent::GivenUp);
         }
         let Some(delay) = restart else {
-            return self.end_permanently(index, is_failure);
+            return self.mark_ended_permanently(index, is_failure);
         };
-        self.programs[index].state = State::Waiting(Instant::now() + delay);
+        self.programs[index].state = ProgramStage::Waiting(Instant::now() + delay);
         let delay_ns = delay.as_nanos() as u64;
-        self.report(index, ProgramEvent::Restarting { delay_ns });
+        self.print_event(index, ProgramEvent::Restarting { delay_ns });
     }
 
     /// Marks the program `index` as ended without a restart. Stops all other programs if this
     /// program is required, or if it has failed and other programs wait for it.
-    fn end_permanently(&mut self, index: usize, is_failure: bool) {
+    fn mark_ended_permanently(&mut self, index: usize, is_failure: bool) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
-        program.state = State::Ended;
+        program.state = ProgramStage::Ended;
         self.is_stopping |= program.spec.required;
         // WHY: programs that wait for this one would wait for ever.
         let name = program.name;
         let mut others = self.programs.iter();
         let is_awaited = others.any(|other| {
-            let is_waiting = matches!(other.state, State::Waiting(_));
+            let is_waiting = matches!(other.state, ProgramStage::Waiting(_));
             is_waiting && other.spec.after.iter().any(|needed| needed == name)
         });
         self.is_stopping |= is_failure && is_awaited;
         if is_failure {
-            self.report(index, ProgramEvent::GivenUp);
+            self.print_event(index, ProgramEvent::GivenUp);
         }
     }
 
@@ -484,13 +484,13 @@ impl<'a> Launcher<'a> {
 
     /// Prints an event of the program `index`. Never waits. If the output is closed, the programs
     /// continue to run.
-    fn report(&self, index: usize, event: ProgramEvent<'_>) {
+    fn print_event(&self, index: usize, event: ProgramEvent<'_>) {
         self.printer.print_event(index, &event);
     }
 
     /// Removes the namespace if it is private. Returns an error if a second signal has killed the
     /// programs, or if the last run of a program failed.
-    fn conclude(&mut self) -> Result<(), Failure> {
+    fn remove_namespace_and_return_result(&mut self) -> Result<(), Failure> {
         // WHY before the namespace: with a topic that is open, it cannot be removed.
         self.status = None;
         let result = self.result_of_programs();

@@ -59,7 +59,7 @@ fn read_lines(pipe: impl Read, mut print: impl FnMut(&str)) {
         is_split = !is_end && line.len() == LINE_BYTES_MAX;
         if is_split {
             // WHY: the next part contains the other bytes of the character.
-            rest = line.split_off(line.len() - incomplete_bytes(&line));
+            rest = line.split_off(line.len() - incomplete_character_bytes(&line));
         }
         print(&String::from_utf8_lossy(&line));
         line = rest;
@@ -68,7 +68,7 @@ fn read_lines(pipe: impl Read, mut print: impl FnMut(&str)) {
 
 /// Returns the number of bytes at the end of `bytes` that are the beginning of a character whose
 /// other bytes are missing.
-fn incomplete_bytes(bytes: &[u8]) -> usize {
+fn incomplete_character_bytes(bytes: &[u8]) -> usize {
     let is_beginning = |length: &usize| {
         let end = &bytes[bytes.len().saturating_sub(*length)..];
         let error = str::from_utf8(end).err();

@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let file = LaunchFile::read(&arguments.file, context.deadline())?;
-    let order = file.order()?;
+    let order = file.start_order()?;
     // WHY before the check: it finds what the launch would refuse.
     let config = context.namespace_config_or(file.namespace.as_deref())?;
     if file.private {
@@ -74,10 +74,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if arguments.check {
         return check_file(&file, &order, context);
     }
-    context.stop.begin_stream();
+    context.stop.catch_next_signal();
     if file.private {
         // WHY: a second signal would end the process before it has removed the namespace.
-        context.stop.begin_supervision();
+        context.stop.catch_all_signals();
     }
     Launcher::new(&file, &order, config, arguments.keep, context)?.run()
 }

@@ -25,7 +25,7 @@ const EVENTS_MAX: usize = 1024;
 
 /// Longest time without a written line while the queue of lines is full. After that, lines are
 /// dropped.
-const STALL_MAX: Duration = Duration::from_millis(100);
+const FULL_QUEUE_STALL_MAX: Duration = Duration::from_millis(100);
 
 /// Longest time without a written line at the end of the launcher. After that, it ends although
 /// lines wait to be written.
@@ -70,7 +70,7 @@ impl QueueEntry {
     /// Returns an entry for a line of the launcher itself on stderr.
     const fn message(line: String) -> Self {
         Self {
-            text: OutputLine::error(line),
+            text: OutputLine::for_stderr(line),
             program: 0,
             lines: 0,
         }
@@ -107,7 +107,7 @@ pub(super) struct LineSource {
 impl Printer {
     /// Starts the printer thread. The thread runs until the process ends.
     pub(super) fn start(programs: &[&str], format: OutputFormat) -> io::Result<Self> {
-        let outputs = output::unbuffered()?;
+        let outputs = output::unbuffered_stdout_and_stderr()?;
         let shared = Arc::new(PrinterShared {
             format,
             programs: programs.iter().map(ToString::to_string).collect(),
@@ -131,7 +131,7 @@ impl Printer {
 
     /// Prints an event of the program with the index `program`. Never waits.
     pub(super) fn print_event(&self, program: usize, event: &ProgramEvent<'_>) {
-        let Some(entry) = self.0.entry(program, event, 1) else {
+        let Some(entry) = self.0.make_queue_entry(program, event, 1) else {
             return;
         };
         let mut queue = self.0.lock();
@@ -152,7 +152,8 @@ impl Printer {
     }
 
     /// Returns an object that prints the lines of one program. `stream` is the name of the
-    /// program's output stream. [`Self::finish`] waits until that object is dropped.
+    /// program's output stream. [`Self::print_failure_and_flush`] waits until that object is
+    /// dropped.
     pub(super) fn line_source(&self, program: usize, stream: &'static str) -> LineSource {
         self.0.lock().sources += 1;
         LineSource {
@@ -164,17 +165,20 @@ impl Printer {
 
     /// Prints the message of a failure, and waits until everything is written. Gives up if the
     /// reader has stopped reading or is too slow. Returns `result` without its message.
-    pub(super) fn finish(&self, mut result: Result<(), Failure>) -> Result<(), Failure> {
+    pub(super) fn print_failure_and_flush(
+        &self,
+        mut result: Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let begin = Instant::now();
         let mut queue = self.0.lock();
         queue.last_progress = begin;
         if let Err(failure) = &mut result
-            && let Some(line) = failure.take_line()
+            && let Some(line) = failure.take_message_line()
         {
             self.0.push(&mut queue, QueueEntry::message(line));
         }
         loop {
-            let left = queue.time_left(begin, Instant::now());
+            let left = queue.remaining_wait(begin, Instant::now());
             if left.is_zero() {
                 return result;
             }
@@ -191,12 +195,12 @@ impl LineSource {
         let shared = &self.printer.0;
         let stream = self.stream;
         let line = ProgramEvent::Line { stream, text };
-        let Some(entry) = shared.entry(self.program, &line, 1) else {
+        let Some(entry) = shared.make_queue_entry(self.program, &line, 1) else {
             return;
         };
         let mut queue = shared.lock();
         loop {
-            match queue.room(Instant::now()) {
+            match queue.find_room(Instant::now()) {
                 QueueRoom::Free => return shared.push(&mut queue, entry),
                 QueueRoom::None => return queue.count_dropped_lines(&entry),
                 QueueRoom::Wait(left) => {
@@ -221,8 +225,13 @@ impl PrinterShared {
     }
 
     /// Returns the queue entry for an event; `None` if the event is not shown.
-    fn entry(&self, program: usize, event: &ProgramEvent<'_>, lines: u64) -> Option<QueueEntry> {
-        let text = self.format.text(&self.programs[program], event)?;
+    fn make_queue_entry(
+        &self,
+        program: usize,
+        event: &ProgramEvent<'_>,
+        lines: u64,
+    ) -> Option<QueueEntry> {
+        let text = self.format.output_line(&self.programs[program], event)?;
         Some(QueueEntry {
             text,
             program,
@@ -239,7 +248,7 @@ impl PrinterShared {
     fn write_next(&self, outputs: &[File; 2]) {
         let entry = self.take_entry();
         let output = &outputs[usize::from(entry.text.is_error)];
-        let written = self.write(output, entry.text.text.as_bytes());
+        let written = self.write_all_to(output, entry.text.text.as_bytes());
         let mut queue = self.lock();
         queue.is_writing = false;
         if written.is_err() {
@@ -275,7 +284,7 @@ impl PrinterShared {
             return;
         }
         for ((program, is_error), lines) in std::mem::take(&mut queue.not_shown) {
-            let report = self.entry(program, &ProgramEvent::NotShown { lines }, lines);
+            let report = self.make_queue_entry(program, &ProgramEvent::NotShown { lines }, lines);
             queue.waiting.extend(report.map(|mut report| {
                 // WHY there: the other output may have a reader that missed nothing.
                 report.text.is_error = is_error;
@@ -284,7 +293,7 @@ impl PrinterShared {
         }
     }
 
-    fn write(&self, mut output: &File, mut bytes: &[u8]) -> io::Result<()> {
+    fn write_all_to(&self, mut output: &File, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match output.write(&bytes[..bytes.len().min(WRITE_BYTES_MAX)]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -332,14 +341,14 @@ impl Queue {
         self.waiting.push_back(entry);
     }
 
-    fn room(&mut self, now: Instant) -> QueueRoom {
+    fn find_room(&mut self, now: Instant) -> QueueRoom {
         if self.is_dropping {
             return QueueRoom::None;
         }
         if self.waiting.len() < LINES_MAX {
             return QueueRoom::Free;
         }
-        let left = STALL_MAX.saturating_sub(now.duration_since(self.last_progress));
+        let left = FULL_QUEUE_STALL_MAX.saturating_sub(now.duration_since(self.last_progress));
         if left.is_zero() {
             self.is_dropping = true;
             return QueueRoom::None;
@@ -354,14 +363,14 @@ impl Queue {
         }
     }
 
-    /// Returns how much longer the launcher may wait for the output to be written. `begin` is the
-    /// time at which it started to wait. Returns zero if nothing is left to write.
-    fn time_left(&self, begin: Instant, now: Instant) -> Duration {
+    /// Returns how much longer the launcher may wait for the output to be written. `wait_begin` is
+    /// the time at which it started to wait. Returns zero if nothing is left to write.
+    fn remaining_wait(&self, wait_begin: Instant, now: Instant) -> Duration {
         if self.waiting.is_empty() && !self.is_writing && self.sources == 0 {
             return Duration::ZERO;
         }
         let since = |time: Instant| now.saturating_duration_since(time);
-        let left = FINAL_WRITE_TIME_MAX.saturating_sub(since(begin));
+        let left = FINAL_WRITE_TIME_MAX.saturating_sub(since(wait_begin));
         left.min(FINAL_STALL_MAX.saturating_sub(since(self.last_progress)))
     }
 }
@@ -372,7 +381,7 @@ mod tests {
 
     fn entry() -> QueueEntry {
         QueueEntry {
-            text: OutputLine::error(String::new()),
+            text: OutputLine::for_stderr(String::new()),
             program: 0,
             lines: 1,
         }
@@ -380,7 +389,7 @@ mod tests {
 
     fn full_queue(now: Instant) -> Queue {
         let mut queue = Queue::new();
-        while queue.room(now) == QueueRoom::Free {
+        while queue.find_room(now) == QueueRoom::Free {
             queue.push(entry(), now);
         }
         queue
@@ -394,36 +403,39 @@ mod tests {
         let mut queue = full_queue(now);
         assert_eq!(queue.waiting.len(), LINES_MAX);
         for _ in 0..10 {
-            assert_eq!(queue.room(now), QueueRoom::Wait(STALL_MAX));
-            now += STALL_MAX / 2;
-            assert_eq!(queue.room(now), QueueRoom::Wait(STALL_MAX / 2));
+            assert_eq!(queue.find_room(now), QueueRoom::Wait(FULL_QUEUE_STALL_MAX));
+            now += FULL_QUEUE_STALL_MAX / 2;
+            assert_eq!(
+                queue.find_room(now),
+                QueueRoom::Wait(FULL_QUEUE_STALL_MAX / 2)
+            );
             queue.last_progress = now;
         }
-        now += STALL_MAX;
-        assert_eq!(queue.room(now), QueueRoom::None);
+        now += FULL_QUEUE_STALL_MAX;
+        assert_eq!(queue.find_room(now), QueueRoom::None);
         // It stays so until the reader has made half of the queue empty.
         queue.waiting.pop_front();
         queue.last_progress = now;
-        assert_eq!(queue.room(now), QueueRoom::None);
+        assert_eq!(queue.find_room(now), QueueRoom::None);
     }
 
     #[test]
     fn the_end_waits_for_progress_but_not_for_ever() {
         let begin = Instant::now();
         let mut queue = full_queue(begin);
-        assert_eq!(queue.time_left(begin, begin), FINAL_STALL_MAX);
+        assert_eq!(queue.remaining_wait(begin, begin), FINAL_STALL_MAX);
         assert_eq!(
-            queue.time_left(begin, begin + FINAL_STALL_MAX),
+            queue.remaining_wait(begin, begin + FINAL_STALL_MAX),
             Duration::ZERO
         );
         queue.last_progress = begin + FINAL_WRITE_TIME_MAX;
         let shortly_before = begin + FINAL_WRITE_TIME_MAX.mul_f64(0.9);
-        assert!(!queue.time_left(begin, shortly_before).is_zero());
-        assert!(queue.time_left(begin, queue.last_progress).is_zero());
+        assert!(!queue.remaining_wait(begin, shortly_before).is_zero());
+        assert!(queue.remaining_wait(begin, queue.last_progress).is_zero());
         // Without anything to write, it does not wait, but a program may still print something.
         queue.waiting.clear();
-        assert!(queue.time_left(begin, begin).is_zero());
+        assert!(queue.remaining_wait(begin, begin).is_zero());
         queue.sources = 1;
-        assert!(!queue.time_left(begin, begin).is_zero());
+        assert!(!queue.remaining_wait(begin, begin).is_zero());
     }
 }

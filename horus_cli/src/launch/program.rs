@@ -12,9 +12,9 @@ use horus_core::child::{execute_without_shell, has_ended, kill_with_parent, sign
 use horus_core::message::timestamp_now_ns;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
-use super::drain::Drain;
+use super::drain::DrainProcess;
 use super::file::ProgramSpec;
-use super::guard::Guard;
+use super::guard::GuardProcess;
 use super::log::{ReadingGate, start_line_reader};
 use super::printer::Printer;
 use super::restart::RestartCount;
@@ -26,7 +26,7 @@ use crate::process::ProcessStat;
 pub(super) struct Program<'a> {
     pub(super) name: &'a str,
     pub(super) spec: &'a ProgramSpec,
-    pub(super) state: State,
+    pub(super) state: ProgramStage,
     pub(super) restarts: RestartCount,
     /// True if the last run of the program was a failure.
     pub(super) has_failed: bool,
@@ -39,9 +39,9 @@ pub(super) struct Program<'a> {
     last_end: Option<ProcessEnd>,
 }
 
-/// The state of a program in a launch file.
+/// The stage of a program in a launch file.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum ProgramStage {
     /// The program will be started after this time, when the programs in its `after` are ready.
     Waiting(Instant),
     Running(Process),
@@ -60,10 +60,10 @@ pub(super) struct Process {
     child: Child,
     /// The start time of the process, as in [`ProcessStat`]; `None` if it could not be read.
     start_time: Option<u64>,
-    /// Holds back the lines of the program; `None` after [`Self::print_output`].
+    /// Holds back the lines of the program; `None` after [`Self::start_printing_output`].
     output: Option<[ReadingGate; 2]>,
     /// The process that reads the output if the launcher dies; `None` if there is a guard.
-    drain: Option<Drain>,
+    drain: Option<DrainProcess>,
     pub(super) started: Instant,
     /// The time at which the program was found to be ready; `None` if it is not ready yet.
     pub(super) ready_since: Option<Instant>,
@@ -77,7 +77,7 @@ impl<'a> Program<'a> {
         Self {
             name,
             spec,
-            state: State::Waiting(Instant::now()),
+            state: ProgramStage::Waiting(Instant::now()),
             restarts: RestartCount::default(),
             has_failed: false,
             starts: 0,
@@ -105,15 +105,15 @@ impl<'a> Program<'a> {
     /// Returns the status of the program that the launcher publishes for other processes.
     pub(super) fn status(&self) -> ProgramStatus {
         let (state, pid) = match &self.state {
-            State::Waiting(_) if self.starts == 0 => (ProgramState::Waiting, None),
-            State::Waiting(_) => (ProgramState::Restarting, None),
-            State::Running(process) => (process.state(), Some(process.id())),
-            State::Ended if self.has_failed => (ProgramState::Failed, None),
-            State::Ended => (ProgramState::Ended, None),
+            ProgramStage::Waiting(_) if self.starts == 0 => (ProgramState::Waiting, None),
+            ProgramStage::Waiting(_) => (ProgramState::Restarting, None),
+            ProgramStage::Running(process) => (process.state(), Some(process.id())),
+            ProgramStage::Ended if self.has_failed => (ProgramState::Failed, None),
+            ProgramStage::Ended => (ProgramState::Ended, None),
         };
         let start_time = match &self.state {
-            State::Running(process) => process.start_time,
-            State::Waiting(_) | State::Ended => None,
+            ProgramStage::Running(process) => process.start_time,
+            ProgramStage::Waiting(_) | ProgramStage::Ended => None,
         };
         ProgramStatus {
             program: self.name.to_owned(),
@@ -128,16 +128,16 @@ impl<'a> Program<'a> {
     }
 
     /// Returns the process of the program; `None` if it does not run.
-    pub(super) const fn running(&self) -> Option<&Process> {
+    pub(super) const fn running_process(&self) -> Option<&Process> {
         match &self.state {
-            State::Running(process) => Some(process),
+            ProgramStage::Running(process) => Some(process),
             _ => None,
         }
     }
 
-    pub(super) const fn process(&mut self) -> Option<&mut Process> {
+    pub(super) const fn process_mut(&mut self) -> Option<&mut Process> {
         match &mut self.state {
-            State::Running(process) => Some(process),
+            ProgramStage::Running(process) => Some(process),
             _ => None,
         }
     }
@@ -146,9 +146,9 @@ impl<'a> Program<'a> {
     /// without a failure.
     pub(super) const fn is_ready(&self) -> bool {
         match &self.state {
-            State::Running(process) => process.is_ready(),
-            State::Ended => !self.has_failed,
-            State::Waiting(_) => false,
+            ProgramStage::Running(process) => process.is_ready(),
+            ProgramStage::Ended => !self.has_failed,
+            ProgramStage::Waiting(_) => false,
         }
     }
 }
@@ -157,13 +157,13 @@ impl Process {
     /// Starts the program in a new process group. So Ctrl-C on a terminal reaches only the
     /// launcher, which then stops the programs in order. If there is a guard, the process does not
     /// outlive the launcher. Without one, it may outlive the launcher, and a drain then reads its
-    /// output. The caller must then call [`Self::print_output`].
+    /// output. The caller must then call [`Self::start_printing_output`].
     ///
     /// `path` is that of the program's file; `None` if there is none, and the start fails then.
     /// `index` is the index of the program in the launcher.
     pub(super) fn start(
         (mut command, path): (Command, Option<PathBuf>),
-        guard: &mut Option<Guard>,
+        guard: &mut Option<GuardProcess>,
         index: usize,
         printer: &Printer,
     ) -> io::Result<Self> {
@@ -176,7 +176,7 @@ impl Process {
         // WHY before the program: the launcher may die at any moment.
         let drain = match guard {
             Some(_) => None,
-            None => Some(Drain::start(&stdout, &stderr)?),
+            None => Some(DrainProcess::start(&stdout, &stderr)?),
         };
         command.stdout(stdout_end).stderr(stderr_end);
         // WHY before the program: the system may refuse a thread.
@@ -193,7 +193,7 @@ impl Process {
         }
         let child = command.spawn()?;
         if let Some(guard) = guard {
-            guard.add(child.id());
+            guard.add_process_group(child.id());
         }
         Ok(Self {
             // WHY here: the id is that of this process until somebody has waited for it.
@@ -209,7 +209,7 @@ impl Process {
     }
 
     /// Starts to print the lines of the program.
-    pub(super) fn print_output(&mut self) {
+    pub(super) fn start_printing_output(&mut self) {
         self.output = None;
     }
 
@@ -220,7 +220,7 @@ impl Process {
 
     /// Returns the ids of the processes that the launcher has started for the program.
     pub(super) fn child_ids(&self) -> impl Iterator<Item = u32> {
-        let drain = self.drain.as_ref().map(Drain::id);
+        let drain = self.drain.as_ref().map(DrainProcess::process_id);
         [self.id()].into_iter().chain(drain)
     }
 
@@ -243,7 +243,8 @@ impl Process {
     /// # Errors
     ///
     /// The launcher may not signal any of them, because they have become processes of another user.
-    /// If it may signal one of them, there is no error: see [`Self::left_process`].
+    /// If it may signal one of them, there is no error: see
+    /// [`Self::running_process_of_other_user`].
     pub(super) fn stop(&mut self) -> io::Result<()> {
         self.stopped = Some(Instant::now());
         self.signal(SIGTERM)
@@ -273,10 +274,10 @@ impl Process {
     ///
     /// Call it when the process has ended and [`Self::poll_end`] has killed its group.
     /// Reads all of `/proc` only if there is such a process.
-    pub(super) fn left_process(&self) -> Option<(u32, io::Error)> {
+    pub(super) fn running_process_of_other_user(&self) -> Option<(u32, io::Error)> {
         // Signal 0 only checks the permission.
         let error = self.signal(0).err()?;
-        Some((self.running_process().ok().flatten()?, error))
+        Some((self.find_running_group_process().ok().flatten()?, error))
     }
 
     /// Returns the id of a process of the group that has not ended; `None` if there is none, or if
@@ -286,7 +287,7 @@ impl Process {
     ///
     /// It is not known whether there is one: `/proc` cannot be read, or is that of another PID
     /// namespace.
-    fn running_process(&self) -> io::Result<Option<u32>> {
+    fn find_running_group_process(&self) -> io::Result<Option<u32>> {
         let own_id = fs::read_link("/proc/self")?;
         if own_id.as_os_str() != process::id().to_string().as_str() {
             return Err(io::Error::other("/proc shows other process ids"));
@@ -316,11 +317,11 @@ impl Process {
     /// Returns true if the program itself has ended, and it cannot be known whether others of its
     /// group run on, because there is no `/proc` that shows them.
     pub(super) fn has_ended_without_proc(&self) -> bool {
-        matches!(has_ended(&self.child), Ok(true)) && self.running_process().is_err()
+        matches!(has_ended(&self.child), Ok(true)) && self.find_running_group_process().is_err()
     }
 
     /// Returns true if `/proc` shows that the process has not ended.
-    fn is_shown_running(&self) -> bool {
+    fn is_running_in_proc(&self) -> bool {
         let stat = ProcessStat::read(self.child.id());
         // WHY the start time: another process may have this id by now.
         let stat = stat.filter(|stat| Some(stat.start_time) == self.start_time);
@@ -336,23 +337,26 @@ impl Process {
     /// running while it is not known whether they have ended.
     pub(super) fn poll_end(
         &mut self,
-        guard: &mut Option<Guard>,
+        guard: &mut Option<GuardProcess>,
         is_stopping: impl FnOnce() -> bool,
     ) -> Option<ProcessEnd> {
         let is_waited_for = match has_ended(&self.child) {
             Ok(false) => return None,
             Ok(true) => false,
             // WHY: an error says only that this process cannot wait for it.
-            Err(_) if self.is_shown_running() => return None,
+            Err(_) if self.is_running_in_proc() => return None,
             Err(_) => true,
         };
-        if !self.is_killed && is_stopping() && !matches!(self.running_process(), Ok(None)) {
+        if !self.is_killed
+            && is_stopping()
+            && !matches!(self.find_running_group_process(), Ok(None))
+        {
             return None;
         }
         // WHY before the wait: until then, no other group can have this id.
         let _ = signal_process_group(self.child.id(), SIGKILL);
         if let Some(guard) = guard {
-            guard.remove(self.child.id());
+            guard.remove_process_group(self.child.id());
         }
         if is_waited_for {
             return Some(ProcessEnd(None));
@@ -361,11 +365,11 @@ impl Process {
     }
 
     /// Returns true if `end` is a failure. An end because of SIGTERM is not a failure if
-    /// [`Self::stop`] has sent the signal, or if the launcher `is_stopping`.
+    /// [`Self::stop`] has sent the signal, or if `is_launcher_stopping`.
     ///
     /// WHY: systemd sends the signal to the launcher and to all programs together.
-    pub(super) fn is_failure(&self, end: ProcessEnd, is_stopping: bool) -> bool {
-        let is_stopped = (is_stopping || self.stopped.is_some()) && end.is_by_sigterm();
+    pub(super) fn is_failure(&self, end: ProcessEnd, is_launcher_stopping: bool) -> bool {
+        let is_stopped = (is_launcher_stopping || self.stopped.is_some()) && end.is_by_sigterm();
         // WHY also if it was killed: a part of its group has not stopped in time.
         self.is_killed || (end.code() != Some(0) && !is_stopped)
     }

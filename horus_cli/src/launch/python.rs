@@ -41,7 +41,7 @@ pub(super) fn evaluate(path: &Path, deadline: Deadline) -> Result<Value, Failure
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
     // WHY: a file that does not end must not outlive this command.
     kill_with_parent(&mut command);
-    let Some(output) = deadline.limit(move || command.output())? else {
+    let Some(output) = deadline.call_until_deadline(move || command.output())? else {
         return Err(Failure::timeout(format_args!(
             "{shown}: python3 has not evaluated it"
         )));

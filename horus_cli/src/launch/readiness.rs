@@ -15,7 +15,7 @@ use crate::process::ProcessStat;
 /// Returns a text that names the first topic of `ready` which no process of the program publishes
 /// or subscribes to yet. The processes of the program are those of the process group `group`.
 /// Returns `None` if there is no such topic, which means that the program is ready.
-pub(super) fn missing_topic(
+pub(super) fn missing_topic_text(
     namespace: &Arc<Namespace>,
     ready: &ReadyCondition,
     group: u32,
@@ -30,14 +30,14 @@ pub(super) fn missing_topic(
     };
     let mut published = ready.publishes.iter();
     let lacking = published.find_map(|name| {
-        let ends = open_topic(namespace, name, publishers);
-        describe_lack(ends, group, &format!("publish {name}"))
+        let ends = read_topic_endpoints(namespace, name, publishers);
+        missing_endpoint_text(ends, group, &format!("publish {name}"))
     });
     let mut subscribed = ready.subscribes.iter();
     lacking.or_else(|| {
         subscribed.find_map(|name| {
-            let ends = open_topic(namespace, name, subscribers);
-            describe_lack(ends, group, &format!("subscribe to {name}"))
+            let ends = read_topic_endpoints(namespace, name, subscribers);
+            missing_endpoint_text(ends, group, &format!("subscribe to {name}"))
         })
     })
 }
@@ -48,7 +48,7 @@ pub(super) fn missing_topic(
 /// # Errors
 ///
 /// The text of the error if the topic exists, but cannot be opened.
-fn open_topic(
+fn read_topic_endpoints(
     namespace: &Arc<Namespace>,
     name: &str,
     endpoints: impl FnOnce(&Inspector) -> Vec<Participant>,
@@ -63,25 +63,28 @@ fn open_topic(
 }
 
 /// Returns a text that says that the program does not do `action`; `None` if a process of the group
-/// does. `ends` are the endpoints of the topic, or the reason why they are not known.
-fn describe_lack(
-    ends: Result<Vec<Participant>, String>,
+/// does. `endpoints` are the endpoints of the topic, or the reason why they are not known.
+fn missing_endpoint_text(
+    endpoints: Result<Vec<Participant>, String>,
     group: u32,
     action: &str,
 ) -> Option<String> {
-    let ends = match ends {
-        Ok(ends) => ends,
+    let endpoints = match endpoints {
+        Ok(endpoints) => endpoints,
         Err(error) => {
             let error = visible(&error);
             return Some(format!("it is not known whether it does {action}: {error}"));
         }
     };
-    if ends.iter().any(|end| is_in_group(end, group)) {
+    if endpoints
+        .iter()
+        .any(|endpoint| is_in_group(endpoint, group))
+    {
         return None;
     }
     // WHY: a process in a container has another id for this process, and belongs to no group.
-    let other = ends.first().map(|end| {
-        let other = participant(Some(end));
+    let other = endpoints.first().map(|endpoint| {
+        let other = participant(Some(endpoint));
         format!("; {other} does, but is not in the process group {group} of this program")
     });
     Some(format!("it does not {action}{}", other.unwrap_or_default()))
@@ -89,8 +92,8 @@ fn describe_lack(
 
 /// Returns true if the process of an endpoint is in the process group `group`. WHY not by its id
 /// alone: a process of another container may have the same one.
-fn is_in_group(end: &Participant, group: u32) -> bool {
-    let stat = end.process.as_ref().and_then(ProcessStat::of);
+fn is_in_group(endpoint: &Participant, group: u32) -> bool {
+    let stat = endpoint.process.as_ref().and_then(ProcessStat::of);
     stat.is_some_and(|stat| stat.group == group)
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::duration;
-use crate::output::versioned;
+use crate::output::with_format_version;
 
 /// An event of a launched program, such as its start or a line of its output.
 #[derive(Debug, Serialize)]
@@ -129,7 +129,7 @@ impl fmt::Display for ProgramEvent<'_> {
 
 impl OutputLine {
     /// Returns an output line with this text that is written to stderr.
-    pub(super) const fn error(text: String) -> Self {
+    pub(super) const fn for_stderr(text: String) -> Self {
         let is_error = true;
         Self { text, is_error }
     }
@@ -138,9 +138,9 @@ impl OutputLine {
 impl OutputFormat {
     /// Returns the output line that shows an event. A line goes to stdout if it is JSON or comes
     /// from the stdout of a program, otherwise to stderr. Returns `None` if the event is not shown.
-    pub(super) fn text(self, program: &str, event: &ProgramEvent<'_>) -> Option<OutputLine> {
+    pub(super) fn output_line(self, program: &str, event: &ProgramEvent<'_>) -> Option<OutputLine> {
         if self.is_json {
-            let record = versioned(EventRecord { program, event });
+            let record = with_format_version(EventRecord { program, event });
             let text = serde_json::to_string(&record).ok()? + "\n";
             let is_error = false;
             return Some(OutputLine { text, is_error });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Minimum time for which a program must have been ready, so that its next restart counts as the
 /// first one. WHY: each run is longer than a `restart_delay_max` of 0.
-const READY_TIME_MIN: Duration = Duration::from_secs(1);
+const READY_TIME_RESETTING_RESTARTS: Duration = Duration::from_secs(1);
 
 /// The rule that decides when a program is restarted.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl RestartCondition {
 #[derive(Debug, Default)]
 pub(super) struct RestartCount {
     /// Number of consecutive restarts between which the program was never ready for longer than
-    /// `restart_delay_max` and [`READY_TIME_MIN`]. A longer run sets it to 0.
+    /// `restart_delay_max` and [`READY_TIME_RESETTING_RESTARTS`]. A longer run sets it to 0.
     in_a_row: u32,
 }
 
@@ -64,7 +64,7 @@ impl RestartCount {
             RestartCondition::Always => true,
         };
         // WHY the longest delay: a program that runs longer than that is not in a loop of ends.
-        if ready_for > policy.restart_delay_max.max(READY_TIME_MIN) {
+        if ready_for > policy.restart_delay_max.max(READY_TIME_RESETTING_RESTARTS) {
             self.in_a_row = 0;
         }
         if !is_wanted || policy.restarts_max.is_some_and(|max| self.in_a_row >= max) {

@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::random::random_digits;
 
 /// Number of random bytes in the name of a private namespace.
-const RANDOM_BYTES: usize = 4;
+const PRIVATE_NAME_RANDOM_BYTES: usize = 4;
 
 /// The longest text that is appended to the name of a private namespace: a process id, and the
-/// digits of [`RANDOM_BYTES`].
+/// digits of [`PRIVATE_NAME_RANDOM_BYTES`].
 pub(super) const LONGEST_PRIVATE_SUFFIX: &str = "_4194304_01234567";
 
 /// Checks that the name of a private namespace, which begins with the selected one, is not too
@@ -45,7 +45,7 @@ impl RunNamespace {
         if is_private {
             // WHY not only the process id: launchers in different containers may have the same one,
             // and a killed launcher leaves its namespace to a later one with its id.
-            let digits = random_digits::<RANDOM_BYTES>().map_err(|error| {
+            let digits = random_digits::<PRIVATE_NAME_RANDOM_BYTES>().map_err(|error| {
                 Failure::system(format_args!(
                     "cannot read /dev/urandom for the name of the private namespace: {error}"
                 ))
@@ -76,7 +76,7 @@ impl RunNamespace {
     /// # Errors
     ///
     /// The failure of opening it. The former namespace then stays open.
-    pub(super) fn follow(&mut self) -> Result<bool, Failure> {
+    pub(super) fn reopen_if_removed(&mut self) -> Result<bool, Failure> {
         if self.namespace.is_current() {
             return Ok(false);
         }

@@ -4,14 +4,14 @@ use crate::output::format::visible;
 
 /// A step from an object or a list of a launch file to one of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SettingStep {
     Key(String),
     Index(usize),
 }
 
 /// The steps from the root of a launch file to one of its values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct SettingPath(pub(super) Vec<Step>);
+pub(super) struct SettingPath(pub(super) Vec<SettingStep>);
 
 /// A mistake in a launch file: a text for the user, and the path of the value to correct.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub(super) struct Mistake {
 
 impl SettingPath {
     /// Returns the path of the value of `key` in the object at this path.
-    pub(super) fn key(&self, key: &str) -> Self {
-        self.with(Step::Key(key.to_owned()))
+    pub(super) fn with_key(&self, key: &str) -> Self {
+        self.with_step(SettingStep::Key(key.to_owned()))
     }
 
     /// Returns the path of the element `index` of the list at this path.
-    pub(super) fn index(&self, index: usize) -> Self {
-        self.with(Step::Index(index))
+    pub(super) fn with_index(&self, index: usize) -> Self {
+        self.with_step(SettingStep::Index(index))
     }
 
     /// Returns a mistake at this path. Its text is the path followed by `predicate`, such as "is
@@ -44,7 +44,11 @@ impl SettingPath {
     pub(super) fn describe(&self) -> String {
         match self.0.as_slice() {
             [] => "the launch file".to_owned(),
-            [Step::Key(programs), Step::Key(program), keys @ ..] if programs == "programs" => {
+            [
+                SettingStep::Key(programs),
+                SettingStep::Key(program),
+                keys @ ..,
+            ] if programs == "programs" => {
                 let program = visible(program);
                 match keys {
                     [] => format!("program '{program}'"),
@@ -55,7 +59,7 @@ impl SettingPath {
         }
     }
 
-    fn with(&self, step: Step) -> Self {
+    fn with_step(&self, step: SettingStep) -> Self {
         let mut path = self.clone();
         path.0.push(step);
         path
@@ -63,13 +67,13 @@ impl SettingPath {
 }
 
 /// Returns the steps as one text, such as `ready.publishes[0]`.
-fn steps_text(steps: &[Step]) -> String {
+fn steps_text(steps: &[SettingStep]) -> String {
     let mut text = String::new();
     for step in steps {
         text += &match step {
-            Step::Key(key) if text.is_empty() => visible(key),
-            Step::Key(key) => format!(".{}", visible(key)),
-            Step::Index(index) => format!("[{index}]"),
+            SettingStep::Key(key) if text.is_empty() => visible(key),
+            SettingStep::Key(key) => format!(".{}", visible(key)),
+            SettingStep::Index(index) => format!("[{index}]"),
         };
     }
     text

@@ -92,21 +92,24 @@ impl<'a> Settings<'a> {
             let near = nearest::suggestion_text(key, &names);
             let known = keys.join(", ");
             let predicate = format!("is an unknown setting.{near}. The settings are {known}");
-            return Err(path.key(key).mistake(&predicate));
+            return Err(path.with_key(key).mistake(&predicate));
         }
         Ok(Self { path, object })
     }
 
     fn get(&self, key: &str) -> Option<(SettingPath, &'a Value)> {
         let value = self.object.get(key)?;
-        Some((self.path.key(key), value))
+        Some((self.path.with_key(key), value))
     }
 
     /// Returns the mistake that the setting `key` is missing. Its path is that of the whole object.
     fn missing(&self, key: &str, wanted: &str) -> Mistake {
         Mistake {
             path: self.path.clone(),
-            ..self.path.key(key).mistake(&format!("is missing: {wanted}"))
+            ..self
+                .path
+                .with_key(key)
+                .mistake(&format!("is missing: {wanted}"))
         }
     }
 
@@ -141,16 +144,16 @@ impl<'a> Settings<'a> {
         }
         let mut programs = BTreeMap::new();
         for (name, value) in object {
-            programs.insert(name.clone(), read_program(path.key(name), value)?);
+            programs.insert(name.clone(), read_program(path.with_key(name), value)?);
         }
         for (name, program) in &programs {
-            let path = path.key(name).key("after");
+            let path = path.with_key(name).with_key("after");
             for (index, needed) in program.after.iter().enumerate() {
                 if !programs.contains_key(needed) {
                     let names: Vec<String> = programs.keys().cloned().collect();
                     let near = nearest::suggestion_text(needed, &names);
                     let predicate = format!("is '{needed}', which is no program.{near}");
-                    return Err(path.index(index).mistake(&predicate));
+                    return Err(path.with_index(index).mistake(&predicate));
                 }
             }
         }
@@ -168,7 +171,7 @@ impl<'a> Settings<'a> {
             return Err(path.mistake(&format!("is {found}, which names no program: {wanted}")));
         }
         for (index, word) in command.iter_mut().enumerate() {
-            *word = expand_variables(&path.index(index), word)?;
+            *word = expand_variables(&path.with_index(index), word)?;
         }
         Ok(command)
     }
@@ -187,7 +190,7 @@ impl<'a> Settings<'a> {
         };
         let object = object_at(&path, value, "of variables such as {NAME: \"value\"}")?;
         let variables = object.iter().map(|(name, value)| {
-            let path = path.key(name);
+            let path = path.with_key(name);
             // WHY: the system would set the variable before the first =.
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(path.mistake("is no variable: a name without = and NUL is wanted"));
@@ -213,7 +216,7 @@ impl<'a> Settings<'a> {
         let topics = self.texts(key)?;
         for (index, topic) in topics.iter().enumerate() {
             if let Err(error) = TopicName::new(topic) {
-                let path = self.path.key(key).index(index);
+                let path = self.path.with_key(key).with_index(index);
                 return Err(path.mistake(&format!("is no name of a topic: {error}")));
             }
         }
@@ -250,7 +253,7 @@ impl<'a> Settings<'a> {
         };
         let texts = list.iter().enumerate();
         texts
-            .map(|(index, value)| text_at(&path.index(index), value))
+            .map(|(index, value)| text_at(&path.with_index(index), value))
             .collect()
     }
 

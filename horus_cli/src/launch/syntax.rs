@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::setting_path::{Mistake, SettingPath, Step};
+use super::setting_path::{Mistake, SettingPath, SettingStep};
 
 /// Maximum depth of nested objects and lists.
 const DEPTH_MAX: usize = 32;
@@ -78,7 +78,7 @@ impl Parser {
 
     /// Calls `parse` to parse a value inside the current one. `step` leads from the current value
     /// to it.
-    fn parse_child<T>(&mut self, step: Step, parse: impl FnOnce(&mut Self) -> T) -> T {
+    fn parse_child<T>(&mut self, step: SettingStep, parse: impl FnOnce(&mut Self) -> T) -> T {
         self.path.0.push(step);
         let parsed = parse(self);
         self.path.0.pop();
@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for &mut Parser {
         self.check_current_value()?;
         let mut list = Vec::new();
         loop {
-            let step = Step::Index(list.len());
+            let step = SettingStep::Index(list.len());
             match self.parse_child(step, |parser| input.next_element_seed(parser))? {
                 Some(value) => list.push(value),
                 None => return Ok(list.into()),
@@ -161,9 +161,9 @@ impl<'de> Visitor<'de> for &mut Parser {
             if object.contains_key(&key) {
                 // WHY not here: the error gets the position of the value that returns it.
                 let predicate = "is in the file twice: remove or rename one of the two";
-                self.refused = Some(self.path.key(&key).mistake(predicate));
+                self.refused = Some(self.path.with_key(&key).mistake(predicate));
             }
-            let step = Step::Key(key.clone());
+            let step = SettingStep::Key(key.clone());
             let value = self.parse_child(step, |parser| input.next_value_seed(parser))?;
             object.insert(key, value);
         }

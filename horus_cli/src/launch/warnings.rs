@@ -9,7 +9,7 @@ use horus_core::namespace::Namespace;
 use super::program::Program;
 use super::status::{self, LaunchStatus, ProgramState, ProgramStatus};
 use crate::context::Context;
-use crate::estop::{read_last_message, stop_text, stop_time_text};
+use crate::estop::{read_last_stop_message, stop_text, stop_time_text};
 use crate::namespace::other_processes;
 use crate::output::format::visible;
 use crate::process::ProcessStat;
@@ -67,7 +67,7 @@ pub(super) fn warn_of_left_programs(
         let words = command_line_of(process);
         let mut programs = programs.iter();
         let program = programs.find(|program| is_command_line_of(&words, &program.spec.command));
-        let Some(program) = program.filter(|_| !is_launched(process, &launches)) else {
+        let Some(program) = program.filter(|_| !is_started_by_launcher(process, &launches)) else {
             continue;
         };
         context.print_note(format_args!(
@@ -84,7 +84,7 @@ pub(super) fn warn_of_left_programs(
 
 /// Returns true if the process is that of a program of one of the launchers, or one that such a
 /// program has started: it is in its process group.
-fn is_launched(process: &ProcessInfo, launches: &[LaunchStatus]) -> bool {
+fn is_started_by_launcher(process: &ProcessInfo, launches: &[LaunchStatus]) -> bool {
     let group = ProcessStat::of(process).map(|stat| stat.group);
     let is_process_of = |program: &ProgramStatus| {
         let start_time = program.start_time;
@@ -93,7 +93,7 @@ fn is_launched(process: &ProcessInfo, launches: &[LaunchStatus]) -> bool {
         is_same
             || program
                 .pid
-                .is_some_and(|pid| leads_group(pid, start_time, group))
+                .is_some_and(|pid| is_group_leader(pid, start_time, group))
     };
     let mut launched = launches.iter().flat_map(|launch| &launch.programs);
     launched.any(is_process_of)
@@ -101,7 +101,7 @@ fn is_launched(process: &ProcessInfo, launches: &[LaunchStatus]) -> bool {
 
 /// Returns true if the running process `pid`, which has this start time, leads the process group
 /// `group`. WHY the start time: a launcher in another container may have a program with this id.
-fn leads_group(pid: u32, start_time: Option<u64>, group: Option<u32>) -> bool {
+fn is_group_leader(pid: u32, start_time: Option<u64>, group: Option<u32>) -> bool {
     let stat = ProcessStat::read(pid).filter(|_| group == Some(pid));
     let found = stat.map(|stat| stat.start_time);
     found.is_some() && start_time.is_none_or(|start_time| Some(start_time) == found)
@@ -131,7 +131,7 @@ fn is_command_line_of(words: &[Vec<u8>], command: &[String]) -> bool {
 /// then start in their safe states, and nothing moves although the programs are ready.
 pub(super) fn warn_of_emergency_stop(namespace: &Arc<Namespace>, context: &Context) {
     let name = namespace.config().name();
-    let stop = match read_last_message(namespace) {
+    let stop = match read_last_stop_message(namespace) {
         Ok(Some(stop)) if stop.is_engaged() => stop,
         Ok(_) => return,
         Err(failure) => {
@@ -179,7 +179,7 @@ mod tests {
         };
         let known = [launch(Some(process.start_time))];
         let of_earlier_version = [launch(None)];
-        assert!(is_launched(&process, &known));
+        assert!(is_started_by_launcher(&process, &known));
         // What a program has started is in its group.
         let mut command = Command::new("sleep");
         let mut child = command.arg("1000").process_group(0).spawn().unwrap();
@@ -193,7 +193,7 @@ mod tests {
         for (start_time, is_expected) in [(stat.start_time, true), (stat.start_time + 1, false)] {
             let mut launch = launch(Some(start_time));
             launch.programs[0].pid = Some(child.id());
-            assert_eq!(is_launched(&worker, &[launch]), is_expected);
+            assert_eq!(is_started_by_launcher(&worker, &[launch]), is_expected);
         }
         for child in [&mut child, &mut sibling] {
             child.kill().unwrap();
@@ -201,8 +201,8 @@ mod tests {
         }
         assert!(!command_line_of(&process).is_empty());
         process.start_time += 1;
-        assert!(!is_launched(&process, &known));
-        assert!(is_launched(&process, &of_earlier_version));
+        assert!(!is_started_by_launcher(&process, &known));
+        assert!(is_started_by_launcher(&process, &of_earlier_version));
         assert!(command_line_of(&process).is_empty());
     }
 }

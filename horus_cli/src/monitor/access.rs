@@ -9,7 +9,7 @@ const HTTP_PORT: u16 = 80;
 /// The rules that decide which requests are answered. A request for data must contain the token. A
 /// browser may send requests only for pages of this server.
 #[derive(Debug)]
-pub(super) struct Access {
+pub(super) struct AccessRules {
     /// The values that the header `Host` of a request may have: two names of this server, each with
     /// its port. For the default port of HTTP, also the names alone.
     hosts: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Access {
     allows_control: bool,
 }
 
-impl Access {
+impl AccessRules {
     pub(super) fn new(port: u16, token: String, allows_control: bool) -> Self {
         let names = ["127.0.0.1", "localhost"];
         let mut hosts = names.map(|name| format!("{name}:{port}")).to_vec();
@@ -67,7 +67,7 @@ impl Access {
 
     /// Checks that the monitor was started with commands enabled. Otherwise returns the response
     /// that refuses the request.
-    pub(super) fn check_control(&self) -> Result<(), Response> {
+    pub(super) fn check_control_is_allowed(&self) -> Result<(), Response> {
         if self.allows_control {
             return Ok(());
         }
@@ -95,7 +95,7 @@ mod tests {
         let origin = origin.unwrap_or_default();
         let text = format!("GET / HTTP/1.1\r\nHost: {host}\r\n{origin}\r\n");
         let (request, _) = parse_head(text.as_bytes()).unwrap().unwrap();
-        let access = Access::new(port, String::new(), false);
+        let access = AccessRules::new(port, String::new(), false);
         access.check_origin(&request).is_ok()
     }
 

@@ -13,7 +13,7 @@ use super::server::RequestContext;
 use crate::estop;
 use crate::failure::Failure;
 use crate::node::remote_failure;
-use crate::output::versioned;
+use crate::output::with_format_version;
 
 /// Value of the field `source` in the emergency stops that this server sends.
 const STOP_SOURCE: &str = "horus monitor";
@@ -61,12 +61,12 @@ pub(super) fn execute(
         let text = format!("the body is not a command: {error}");
         Response::error(400, &text)
     })?;
-    let known = Arc::clone(&request_context.hub.newest().known);
+    let known = Arc::clone(&request_context.broadcast.lock_newest_sample().known);
     let namespace = known.namespace.as_ref();
     let namespace = namespace.ok_or_else(|| Response::error(409, "the namespace is gone"))?;
     let done = command.send(namespace);
     let done = done.map_err(|failure| Response::error(409, failure.text()))?;
-    let body = to_json(versioned(CommandResult { done }));
+    let body = to_json(with_format_version(CommandResult { done }));
     Ok(Response::new("application/json", body))
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use httparse::Status;
 
-use crate::output::versioned;
+use crate::output::with_format_version;
 
 /// Maximum size of a request line with its headers, in bytes. [`BODY_BYTES_MAX`] is the limit for a
 /// body.
@@ -29,7 +29,7 @@ const READ_BYTES_PER_SECOND_MIN: u32 = 64 << 10;
 
 /// Maximum number of bytes that are read and ignored after a response was written, and the maximum
 /// time for that. More data of the client is not read.
-const IGNORED_BYTES_MAX: usize = 1 << 20;
+const IGNORED_REQUEST_BYTES_MAX: usize = 1 << 20;
 const IGNORE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The headers that every response contains.
@@ -254,7 +254,7 @@ impl Response {
     /// Returns a response with the status code `status`. Its body is a JSON object that contains
     /// `text`, the text of an error.
     pub(super) fn error(status: u16, text: &str) -> Self {
-        let body = versioned(serde_json::json!({ "error": text }));
+        let body = with_format_version(serde_json::json!({ "error": text }));
         // A text and a number are always JSON.
         let mut response = Self::new("application/json", to_json(body));
         response.status = status;
@@ -278,7 +278,7 @@ impl Response {
         // WHY: closing with unread input resets the connection, and the response may be lost.
         let due = Instant::now() + IGNORE_TIME_MAX;
         let mut ignored = [0; 4096];
-        let mut left = IGNORED_BYTES_MAX;
+        let mut left = IGNORED_REQUEST_BYTES_MAX;
         while left > 0 && Instant::now() < due {
             connection.set_read_timeout(Some(time_until(due)))?;
             match connection.read(&mut ignored)? {
@@ -292,7 +292,7 @@ impl Response {
 
 /// Writes the status line and the headers of a response that consists of server-sent events. The
 /// response states no length: its body ends when the connection is closed.
-pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
+pub(super) fn write_event_stream_head(connection: &mut TcpStream) -> io::Result<()> {
     write_bytes(connection, &response_head(200, "text/event-stream", ""))
 }
 

@@ -107,7 +107,7 @@ fn encode_bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String
     // Every n-th pixel of every n-th row.
     let every = side.div_ceil(wanted).max(1);
     let (columns, rows) = (image.width.div_ceil(every), image.height.div_ceil(every));
-    let range = image.number_range(colors, every);
+    let range = image.shown_value_range(colors, every);
     let row_bytes = (3 * columns).next_multiple_of(4);
     let mut file = bmp_header(columns, rows, row_bytes);
     // BMP begins with the last row.
@@ -182,14 +182,14 @@ impl<'a> RawImage<'a> {
     }
 
     /// Returns the lowest and the highest value of the pixels that are shown. These are every
-    /// `every`-th pixel of every `every`-th row.
-    fn number_range(&self, colors: PixelColors, every: usize) -> (f32, f32) {
+    /// `pixel_step`-th pixel of every `pixel_step`-th row.
+    fn shown_value_range(&self, colors: PixelColors, pixel_step: usize) -> (f32, f32) {
         let mut range = (f32::INFINITY, f32::NEG_INFINITY);
         if matches!(colors, PixelColors::Bytes(_)) {
             return range;
         }
-        for row in (0..self.height).step_by(every) {
-            for column in (0..self.width).step_by(every) {
+        for row in (0..self.height).step_by(pixel_step) {
+            for column in (0..self.width).step_by(pixel_step) {
                 let number = self.pixel_number(self.pixel(column, row));
                 if number.is_finite() {
                     range = (range.0.min(number), range.1.max(number));

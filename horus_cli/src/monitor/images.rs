@@ -38,7 +38,7 @@ impl Images {
     /// Answers the query `topic=TOPIC&width=PIXELS&after=NUMBER` with the newest image of the
     /// topic. The answer is empty if there is no image, or if the newest image has the number
     /// NUMBER.
-    pub(super) fn answer(
+    pub(super) fn newest_image_response(
         &self,
         request: &Request,
         request_context: RequestContext<'_>,
@@ -52,8 +52,8 @@ impl Images {
         );
         let source = self.source(topic)?;
         let mut source = lock_mutex(&source);
-        source.read(request_context);
-        let Some((number, message)) = source.watch.newest() else {
+        source.read_newest_image(request_context);
+        let Some((number, message)) = source.watch.newest_message() else {
             return Ok(Response::empty());
         };
         if after == Some(number) {
@@ -99,13 +99,13 @@ impl Images {
 impl ImageTopic {
     /// Reads the newest image of the topic, unless less than [`IMAGE_PERIOD`] has passed since the
     /// last read.
-    fn read(&mut self, request_context: RequestContext<'_>) {
+    fn read_newest_image(&mut self, request_context: RequestContext<'_>) {
         self.last_request = Instant::now();
         if self.read.is_some_and(|read| read.elapsed() < IMAGE_PERIOD) {
             return;
         }
         self.read = Some(self.last_request);
-        let known = Arc::clone(&request_context.hub.newest().known);
+        let known = Arc::clone(&request_context.broadcast.lock_newest_sample().known);
         self.watch.open_or_close(&known, request_context.context);
         self.watch.read();
     }

@@ -1,16 +1,17 @@
 //! The command `horus monitor`: serves a web page that shows topics, nodes and events live. Only
 //! this machine can open the page.
 //!
-//! The main thread takes samples, as `horus top` does, and stores the newest one in `hub`. `server`
-//! accepts connections, each in a separate thread. `http` reads requests and writes responses, and
-//! `access` decides which requests are answered. `stream` sends the samples and the watched
-//! messages to a page. The page itself is in `page/`: plain files that are embedded in the binary.
+//! The main thread takes samples, as `horus top` does, and stores the newest one in `broadcast`.
+//! `server` accepts connections, each in a separate thread. `http` reads requests and writes
+//! responses, and `access` decides which requests are answered. `stream` sends the samples and the
+//! watched messages to a page. The page itself is in `page/`: plain files that are embedded in the
+//! binary.
 
 mod access;
 mod assets;
+mod broadcast;
 mod command;
 mod http;
-mod hub;
 mod image_file;
 mod images;
 mod server;
@@ -30,15 +31,15 @@ use crate::cli::parse_number;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::sample::Sampler;
-use access::Access;
-use hub::Hub;
+use access::AccessRules;
+use broadcast::SampleBroadcast;
 use images::Images;
 use server::{RequestContext, Server};
 
-/// Time between two samples while a page is open. While no page is open, [`NO_PAGE_PERIOD`] is
-/// used.
-const OPEN_PAGE_PERIOD: Duration = Duration::from_millis(250);
-const NO_PAGE_PERIOD: Duration = Duration::from_secs(1);
+/// Time between two samples while a page is open. While no page is open,
+/// [`SAMPLE_PERIOD_WITHOUT_PAGE`] is used.
+const SAMPLE_PERIOD_WITH_PAGE: Duration = Duration::from_millis(250);
+const SAMPLE_PERIOD_WITHOUT_PAGE: Duration = Duration::from_secs(1);
 
 /// Time over which the rates of topics are measured. WHY a second: a slow topic sends less than one
 /// message in a shorter time.
@@ -85,12 +86,12 @@ struct PageUrl {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     // WHY first: a signal then ends the wait for a pipe.
     let token = token::create_or_read(arguments.token_file.as_deref(), context.deadline())?;
-    context.stop.begin_stream();
+    context.stop.catch_next_signal();
     let mut sampler = Sampler::new(arguments.all, RATE_WINDOW);
     // WHY before the address is printed: a failure is the only output then.
-    let first = sampler.sample(context)?;
-    let hub = Hub::new(arguments.allow_control);
-    hub.publish(first, sampler.namespace());
+    let first = sampler.take_sample(context)?;
+    let broadcast = SampleBroadcast::new(arguments.allow_control);
+    broadcast.publish(first, sampler.namespace());
     let (server, port) = Server::bind(arguments.port)?;
     let address = PageUrl {
         url: format!("http://127.0.0.1:{port}/#t={token}"),
@@ -100,16 +101,16 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     };
     print_address(&address, context)?;
     let context = &*context;
-    let access = Access::new(port, token, arguments.allow_control);
+    let access = AccessRules::new(port, token, arguments.allow_control);
     let images = Images::default();
     let request_context = RequestContext {
         access: &access,
-        hub: &hub,
+        broadcast: &broadcast,
         images: &images,
         context,
     };
     let sampled = thread::scope(|scope| {
-        let accept = || server.accept(scope, request_context);
+        let accept = || server.accept_connections(scope, request_context);
         let started = thread::Builder::new().spawn_scoped(scope, accept);
         started.map_err(|error| {
             let text = "cannot start a thread that answers the requests";
@@ -147,7 +148,7 @@ fn print_address(address: &PageUrl, context: &mut Context) -> Result<(), Failure
 /// `--timeout` is over.
 fn take_samples(sampler: &mut Sampler, request_context: RequestContext<'_>) -> Result<(), Failure> {
     let RequestContext {
-        hub,
+        broadcast,
         images,
         context,
         ..
@@ -155,19 +156,19 @@ fn take_samples(sampler: &mut Sampler, request_context: RequestContext<'_>) -> R
     let deadline = context.deadline();
     loop {
         let begin = Instant::now();
-        let due = deadline.or_earlier(begin + NO_PAGE_PERIOD);
+        let due = deadline.or_earlier(begin + SAMPLE_PERIOD_WITHOUT_PAGE);
         // A page that is opened meanwhile gets its first sample soon.
-        while !hub.is_watched() && Instant::now() < due {
-            let step = (Instant::now() + OPEN_PAGE_PERIOD / 4).min(due);
+        while !broadcast.has_open_page() && Instant::now() < due {
+            let step = (Instant::now() + SAMPLE_PERIOD_WITH_PAGE / 4).min(due);
             if !context.stop.sleep_until(step) {
                 return Ok(());
             }
         }
-        let due = deadline.or_earlier(begin + OPEN_PAGE_PERIOD);
+        let due = deadline.or_earlier(begin + SAMPLE_PERIOD_WITH_PAGE);
         if !context.stop.sleep_until(due) || deadline.is_over() {
             return Ok(());
         }
-        hub.publish(sampler.sample(context)?, sampler.namespace());
+        broadcast.publish(sampler.take_sample(context)?, sampler.namespace());
         images.close_unused();
     }
 }

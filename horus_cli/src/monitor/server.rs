@@ -8,11 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use super::access::Access;
+use super::access::AccessRules;
 use super::assets;
+use super::broadcast::SampleBroadcast;
 use super::command;
 use super::http::{Request, Response};
-use super::hub::Hub;
 use super::images::Images;
 use super::stream;
 use crate::context::Context;
@@ -50,16 +50,16 @@ impl Drop for StoredConnection<'_> {
 /// References to the objects that are needed to answer a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestContext<'a> {
-    pub(super) access: &'a Access,
-    pub(super) hub: &'a Hub,
+    pub(super) access: &'a AccessRules,
+    pub(super) broadcast: &'a SampleBroadcast,
     pub(super) images: &'a Images,
     pub(super) context: &'a Context,
 }
 
 /// The answer to a request: a response, or a stream of events.
-enum Answer {
+enum ResponseOrStream {
     Response(Response),
-    Stream(Box<stream::WantedTopics>),
+    Stream(Box<stream::RequestedTopics>),
 }
 
 impl Server {
@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// Accepts connections and answers their requests until [`Self::close`] is called.
-    pub(super) fn accept<'scope>(
+    pub(super) fn accept_connections<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         request_context: RequestContext<'scope>,
@@ -103,7 +103,7 @@ impl Server {
             };
             let serve = move || {
                 // WHY the error is ignored: the client has gone, which is its right.
-                let _ = self.serve(&mut connection, request_context);
+                let _ = self.answer_connection(&mut connection, request_context);
                 drop(stored);
             };
             // WHY no panic: the system may refuse a thread now, and grant the next one.
@@ -119,7 +119,7 @@ impl Server {
         }
     }
 
-    /// Closes all connections. Makes [`Self::accept`] return.
+    /// Closes all connections. Makes [`Self::accept_connections`] return.
     pub(super) fn close(&self) {
         // Relaxed: the lock orders it for connections, and the connection below for `accept`.
         self.is_closed.store(true, Ordering::Relaxed);
@@ -163,20 +163,20 @@ impl Server {
     }
 
     /// Reads a request from the connection, and answers it.
-    fn serve(
+    fn answer_connection(
         &self,
         connection: &mut TcpStream,
         request_context: RequestContext<'_>,
     ) -> io::Result<()> {
         let answer = match Request::read(connection) {
             Ok(request) => answer_request(&request, request_context),
-            Err(Some(response)) => Answer::Response(response),
+            Err(Some(response)) => ResponseOrStream::Response(response),
             Err(None) => return Ok(()),
         };
         self.answered.fetch_add(1, Ordering::Relaxed);
         match answer {
-            Answer::Response(response) => response.write(connection),
-            Answer::Stream(wanted) => match request_context.hub.open_page() {
+            ResponseOrStream::Response(response) => response.write(connection),
+            ResponseOrStream::Stream(wanted) => match request_context.broadcast.open_page() {
                 Some(_page) => stream::send_events(connection, *wanted, request_context),
                 None => Response::error(503, "too many pages are open").write(connection),
             },
@@ -196,48 +196,57 @@ fn bind_failure(port: u16, error: &io::Error) -> Failure {
     }
 }
 
-fn answer_request(request: &Request, request_context: RequestContext<'_>) -> Answer {
+fn answer_request(request: &Request, request_context: RequestContext<'_>) -> ResponseOrStream {
     match try_answer_request(request, request_context) {
         Ok(answer) => answer,
-        Err(response) => Answer::Response(response),
+        Err(response) => ResponseOrStream::Response(response),
     }
 }
 
 fn try_answer_request(
     request: &Request,
     request_context: RequestContext<'_>,
-) -> Result<Answer, Response> {
+) -> Result<ResponseOrStream, Response> {
     request_context.access.check_origin(request)?;
     let path = request.path.as_str();
     if let Some(file) = assets::find_file(path) {
         check_method(request, "GET")?;
-        return Ok(Answer::Response(file));
+        return Ok(ResponseOrStream::Response(file));
     }
     match path {
         "/api/state" => {
             check_method(request, "GET")?;
             request_context.access.check_token(request)?;
-            let state = request_context.hub.newest().state.to_vec();
-            Ok(Answer::Response(Response::new("application/json", state)))
+            let state = request_context
+                .broadcast
+                .lock_newest_sample()
+                .state
+                .to_vec();
+            Ok(ResponseOrStream::Response(Response::new(
+                "application/json",
+                state,
+            )))
         }
         "/api/stream" => {
             check_method(request, "GET")?;
             request_context.access.check_token(request)?;
-            let wanted = stream::WantedTopics::parse(request)?;
-            Ok(Answer::Stream(Box::new(wanted)))
+            let wanted = stream::RequestedTopics::parse(request)?;
+            Ok(ResponseOrStream::Stream(Box::new(wanted)))
         }
         "/api/image" => {
             check_method(request, "GET")?;
             request_context.access.check_token(request)?;
-            Ok(Answer::Response(
-                request_context.images.answer(request, request_context)?,
+            Ok(ResponseOrStream::Response(
+                request_context
+                    .images
+                    .newest_image_response(request, request_context)?,
             ))
         }
         "/api/command" => {
             check_method(request, "POST")?;
             request_context.access.check_token(request)?;
-            request_context.access.check_control()?;
-            Ok(Answer::Response(command::execute(
+            request_context.access.check_control_is_allowed()?;
+            Ok(ResponseOrStream::Response(command::execute(
                 request,
                 request_context,
             )?))

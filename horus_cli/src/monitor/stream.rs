@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::http::{Request, Response, begin_stream, is_timeout, to_json, write_bytes};
+use super::http::{Request, Response, is_timeout, to_json, write_bytes, write_event_stream_head};
 use super::server::RequestContext;
 use super::watch::WatchedTopic;
 
@@ -19,15 +19,15 @@ const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Time between two events that contain points of plots. It is also the time between two events
 /// that contain the values of a message.
-const POINTS_PERIOD: Duration = Duration::from_millis(100);
-const VALUES_PERIOD: Duration = Duration::from_millis(200);
+const POINTS_EVENT_PERIOD: Duration = Duration::from_millis(100);
+const VALUES_EVENT_PERIOD: Duration = Duration::from_millis(200);
 
 /// Maximum number of plots on a page. A request for more gets an error.
 const PLOTS_MAX: usize = 16;
 
 /// The topics whose messages a page has requested, in addition to the samples.
 #[derive(Debug)]
-pub(super) struct WantedTopics {
+pub(super) struct RequestedTopics {
     /// The topic whose newest message the page shows; `None` if it shows none.
     values: Option<WatchedTopic>,
     /// The topics that have fields which the page plots. Each topic is listed once.
@@ -39,7 +39,7 @@ struct SkippedSamples {
     skipped: u64,
 }
 
-impl WantedTopics {
+impl RequestedTopics {
     /// Parses the query of a request, which has the form `values=TOPIC&plot=TOPIC:FIELD&plot=…`.
     /// Returns the error response if it is invalid.
     pub(super) fn parse(request: &Request) -> Result<Self, Response> {
@@ -74,10 +74,10 @@ impl WantedTopics {
 /// Sends events to the client until it closes the connection, or a signal is received.
 pub(super) fn send_events(
     connection: &mut TcpStream,
-    wanted: WantedTopics,
+    wanted: RequestedTopics,
     request_context: RequestContext<'_>,
 ) -> io::Result<()> {
-    begin_stream(connection)?;
+    write_event_stream_head(connection)?;
     let mut page = PageStream {
         wanted,
         version: 0,
@@ -85,8 +85,10 @@ pub(super) fn send_events(
         next_points: Instant::now(),
         next_values: Instant::now(),
     };
-    while !request_context.context.stop.is_received() && is_open_after(POLL_PERIOD, connection)? {
-        let events = page.next_events(request_context);
+    while !request_context.context.stop.is_received()
+        && wait_and_check_is_open(POLL_PERIOD, connection)?
+    {
+        let events = page.take_due_events(request_context);
         if !events.is_empty() {
             write_bytes(connection, &events)?;
         }
@@ -97,7 +99,7 @@ pub(super) fn send_events(
 /// Waits for the duration `time`, and returns true if the client is still connected. WHY not a
 /// plain sleep: if the page is closed during the wait, the wait ends at once, so that another page
 /// can be opened.
-fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
+fn wait_and_check_is_open(time: Duration, connection: &TcpStream) -> io::Result<bool> {
     connection.set_read_timeout(Some(time))?;
     match connection.peek(&mut [0]) {
         // Neither the end nor a second request is expected.
@@ -109,7 +111,7 @@ fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
 
 /// An open page, and the numbers of the last sample and the last event that were sent to it.
 struct PageStream {
-    wanted: WantedTopics,
+    wanted: RequestedTopics,
     version: u64,
     event: u64,
     next_points: Instant,
@@ -118,15 +120,15 @@ struct PageStream {
 
 impl PageStream {
     /// Returns the server-sent events that are due now, as bytes to write to the connection.
-    fn next_events(&mut self, request_context: RequestContext<'_>) -> Vec<u8> {
+    fn take_due_events(&mut self, request_context: RequestContext<'_>) -> Vec<u8> {
         let mut events = Vec::new();
-        self.add_sample(request_context, &mut events);
+        self.append_new_sample(request_context, &mut events);
         for watch in &mut self.wanted.plots {
             watch.read();
         }
         let now = Instant::now();
         if now >= self.next_points {
-            self.next_points = now + POINTS_PERIOD;
+            self.next_points = now + POINTS_EVENT_PERIOD;
             let watches = self.wanted.plots.iter_mut();
             let points: Vec<_> = watches.flat_map(WatchedTopic::take_points).collect();
             if !points.is_empty() {
@@ -136,7 +138,7 @@ impl PageStream {
         if let Some(watch) = &mut self.wanted.values
             && now >= self.next_values
         {
-            self.next_values = now + VALUES_PERIOD;
+            self.next_values = now + VALUES_EVENT_PERIOD;
             watch.read();
             if let Some(values) = watch.take_values() {
                 append_event(&mut events, "values", &to_json(values));
@@ -147,8 +149,8 @@ impl PageStream {
 
     /// Adds the newest sample and the newest events if they have not been sent yet. Then opens the
     /// watched topics that are in use now, and closes the others.
-    fn add_sample(&mut self, request_context: RequestContext<'_>, events: &mut Vec<u8>) {
-        let newest = request_context.hub.newest();
+    fn append_new_sample(&mut self, request_context: RequestContext<'_>, events: &mut Vec<u8>) {
+        let newest = request_context.broadcast.lock_newest_sample();
         if newest.version == self.version {
             return;
         }

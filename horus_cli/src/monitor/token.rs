@@ -39,7 +39,7 @@ pub(super) fn create_or_read(file: Option<&Path>, deadline: Deadline) -> Result<
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let owned = path.to_owned();
             // WHY a limit: a pipe that has a name waits for its other end.
-            let Some(read) = deadline.limit(move || read_file(&owned))? else {
+            let Some(read) = deadline.call_until_deadline(move || read_file(&owned))? else {
                 let path = path.display();
                 return Err(Failure::timeout(format_args!("{path} has no token yet")));
             };

@@ -6,7 +6,7 @@ use horus_core::message::timestamp_now_ns;
 use horus_core::value::Value;
 use serde::Serialize;
 
-use super::hub::NamespaceTopics;
+use super::broadcast::NamespaceTopics;
 use super::values::{ValueLine, as_number, value_lines};
 use crate::context::Context;
 use crate::topic::echo::decode_message;
@@ -95,7 +95,7 @@ impl WatchedTopic {
             return;
         };
         let is_open = self.observer.as_ref();
-        let is_open = is_open.is_some_and(|observer| observer.is_in(namespace));
+        let is_open = is_open.is_some_and(|observer| observer.reads_topic_of(namespace));
         if !is_open {
             // WHY the error is ignored: the topic may have been removed since.
             self.observer = Observer::open(context, namespace, &self.topic).ok();
@@ -133,7 +133,7 @@ impl WatchedTopic {
     }
 
     /// Returns the newest message of the topic and its number; `None` before the first message.
-    pub(super) fn newest(&self) -> Option<(u64, &Value)> {
+    pub(super) fn newest_message(&self) -> Option<(u64, &Value)> {
         let newest = self.newest.as_ref();
         newest.map(|(number, message)| (*number, message))
     }

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut finder = TypeFinder::new(&arguments.import, context.deadline());
     let one = finder.find(&arguments.one, context)?.schema_text();
     let other = finder.find(&arguments.other, context)?.schema_text();
-    finder.finish()?;
+    finder.check_options_were_used()?;
     let difference = (one != other).then(|| {
         let names = [&arguments.one, &arguments.other].map(|name| visible(name));
         difference_text(&first_difference(&one, &other), &names)

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let mut finder = TypeFinder::new(&arguments.import, context.deadline());
     let text = finder.find(&arguments.message_type, context)?.schema_text();
-    finder.finish()?;
+    finder.check_options_were_used()?;
     let hash = format!("{:032x}", fnv1a_128(text.as_bytes()));
     if context.is_json() {
         let message_type = &arguments.message_type;

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Namespace in C++ that contains the generated declarations of imported messages, and prefix of
 /// their names in C.
-const NAMESPACE: &str = "messages";
+const IMPORTED_MESSAGES_NAMESPACE: &str = "messages";
 
 /// Show a message type: its fields, or its declaration in a language
 ///
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         (Some(file), _) => finder.read(file)?,
         (None, wanted) => finder.find(wanted.as_deref().unwrap_or_default(), context)?,
     };
-    finder.finish()?;
+    finder.check_options_were_used()?;
     let text = declaration_text(&found, arguments.language)?;
     if context.is_json() {
         let schema = found.schema_text();
@@ -106,8 +106,10 @@ fn declaration_text(found: &FoundType, language: Language) -> Result<String, Fai
             ))
         }
         (FoundType::Standard(schema), _) => Ok(export::rust_structs(&with_nested_messages(schema))),
-        (FoundType::Imported(imported), Language::C) => Ok(imported.c(NAMESPACE)),
-        (FoundType::Imported(imported), Language::Cpp) => Ok(imported.cpp(NAMESPACE)),
+        (FoundType::Imported(imported), Language::C) => Ok(imported.c(IMPORTED_MESSAGES_NAMESPACE)),
+        (FoundType::Imported(imported), Language::Cpp) => {
+            Ok(imported.cpp(IMPORTED_MESSAGES_NAMESPACE))
+        }
         (FoundType::Imported(imported), Language::Python) => Ok(imported.python()),
         (FoundType::Imported(imported), _) => Ok(imported.rust()),
         (FoundType::Text(_), _) => Err(cannot("a schema text")),

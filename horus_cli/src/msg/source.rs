@@ -66,7 +66,7 @@ fn open_namespace_if_exists(context: &Context) -> Result<Option<Arc<Namespace>>,
 }
 
 /// Returns true if a topic could not be opened because there is none of this name.
-fn is_no_topic(error: &TopicError) -> bool {
+fn is_missing_topic_error(error: &TopicError) -> bool {
     matches!(
         error.as_open_error(),
         Some(OpenError::NotFound { .. } | OpenError::Name(_))
@@ -119,7 +119,7 @@ impl<'a> TypeFinder<'a> {
             match Inspector::open_in(&namespace, name) {
                 Ok(topic) => return Ok(FoundType::Text(topic.schema().to_owned())),
                 // WHY no failure: it may be the name of a type.
-                Err(error) if is_no_topic(&error) => {}
+                Err(error) if is_missing_topic_error(&error) => {}
                 Err(error) => return Err(Failure::from_topic_error(&error)),
             }
             carriers = topics_with_type(&namespace, |_, name| name == wanted)?;
@@ -165,7 +165,9 @@ impl<'a> TypeFinder<'a> {
         loop {
             let importer = self.importer(&bounds);
             let owned = path.to_owned();
-            let read = self.deadline.limit(move || importer.read(&[owned]))?;
+            let read = self
+                .deadline
+                .call_until_deadline(move || importer.read(&[owned]))?;
             let timeout =
                 || Failure::timeout(format_args!("{} was not read to its end", path.display()));
             match read.ok_or_else(timeout)? {
@@ -198,7 +200,7 @@ impl<'a> TypeFinder<'a> {
     }
 
     /// Returns a failure if an option for `.msg` files was of no use.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(super) fn check_options_were_used(self) -> Result<(), Failure> {
         let ImportOptions {
             search,
             bound,

@@ -96,7 +96,7 @@ impl NamespaceSummary {
 }
 
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let config = context.existing_config()?;
+    let config = context.existing_namespace_config()?;
     if !config.dir().is_dir() {
         context.print_note(format_args!(
             "the directory {} does not exist yet: no program runs, or HORUS_SHM_DIR differs",

@@ -25,27 +25,27 @@ pub(crate) fn scheduler_names(schedulers: &[SchedulerInfo]) -> String {
 }
 
 /// Returns a text that helps a user who named a scheduler or a node that does not exist, to be
-/// appended to another text: the similar names in `near`, which may be empty, and the other
-/// namespaces that have a scheduler for which `is_wanted` is true. If there is neither, names those
-/// that have any scheduler. Begins with a space, or is empty.
-pub(crate) fn near_schedulers_text(
+/// appended to another text: the similar names in `similar_names`, which may be empty, and the
+/// other namespaces that have a scheduler for which `is_wanted` is true. If there is neither, names
+/// those that have any scheduler. Begins with a space, or is empty.
+pub(crate) fn similar_schedulers_text(
     config: &NamespaceConfig,
-    near: String,
+    similar_names: String,
     is_wanted: impl Fn(&SchedulerInfo) -> bool,
 ) -> String {
     match namespaces_with_scheduler(config, is_wanted) {
         others if !others.is_empty() => {
-            let stop = if near.is_empty() { "" } else { "." };
+            let stop = if similar_names.is_empty() { "" } else { "." };
             format!(
-                "{near}{stop}{}",
+                "{similar_names}{stop}{}",
                 namespaces_sentence("that have it", &others)
             )
         }
-        _ if near.is_empty() => {
+        _ if similar_names.is_empty() => {
             let others = namespaces_with_scheduler(config, |_| true);
             namespaces_sentence("with schedulers", &others)
         }
-        _ => near,
+        _ => similar_names,
     }
 }
 
@@ -55,14 +55,14 @@ fn namespaces_with_scheduler(
     config: &NamespaceConfig,
     is_wanted: impl Fn(&SchedulerInfo) -> bool,
 ) -> Vec<String> {
-    let mut others = other_namespaces(config);
+    let mut others = open_other_namespaces(config);
     others
         .retain(|(_, namespace)| schedulers(namespace).is_ok_and(|all| all.iter().any(&is_wanted)));
     others.into_iter().map(|(name, _)| name).collect()
 }
 
 /// Opens the other namespaces in the directory. Returns them with their names.
-fn other_namespaces(config: &NamespaceConfig) -> Vec<(String, Arc<Namespace>)> {
+fn open_other_namespaces(config: &NamespaceConfig) -> Vec<(String, Arc<Namespace>)> {
     // A hint is left out if the directory cannot be read.
     let names = namespace_names(config.dir()).into_iter().flatten();
     let others = names.filter(|name| name != config.name().as_str());
@@ -75,8 +75,8 @@ fn other_namespaces(config: &NamespaceConfig) -> Vec<(String, Arc<Namespace>)> {
 
 /// Returns sentences that name the live schedulers of the other namespaces, to be appended to
 /// another text. They begin with a space. Ignores namespaces that cannot be opened.
-pub(crate) fn schedulers_elsewhere_text(config: &NamespaceConfig) -> String {
-    let found = other_namespaces(config).into_iter();
+pub(crate) fn other_namespaces_schedulers_text(config: &NamespaceConfig) -> String {
+    let found = open_other_namespaces(config).into_iter();
     let found = found.filter_map(|(name, namespace)| {
         let live = live_schedulers(&namespace).ok()?;
         (!live.is_empty()).then(|| format!("'{name}' ({})", scheduler_names(&live)))

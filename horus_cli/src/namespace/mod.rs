@@ -102,7 +102,7 @@ pub(crate) fn open_listed_namespace(
 
 /// Returns the namespace that has the name of `namespace` now, if programs have removed that one
 /// and created it again; otherwise `None`. Makes some system calls.
-pub(crate) fn replacement_of(
+pub(crate) fn find_replacement_namespace(
     namespace: &Arc<Namespace>,
 ) -> Result<Option<Arc<Namespace>>, Failure> {
     if namespace.is_current() {
@@ -111,8 +111,9 @@ pub(crate) fn replacement_of(
     open_listed_namespace(namespace.config())
 }
 
-/// Returns a note for a command that goes on in the namespace that [`replacement_of`] has returned.
-pub(crate) fn replacement_text(namespace: &Namespace) -> String {
+/// Returns a note for a command that goes on in the namespace that [`find_replacement_namespace`]
+/// has returned.
+pub(crate) fn replacement_namespace_note(namespace: &Namespace) -> String {
     format!(
         "the namespace {} was removed: this command goes on in the new one",
         namespace.config().name()

@@ -11,7 +11,7 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use super::{other_processes, require_namespace_names};
 use crate::clean::{TOPICS_DIRECTORY, topic_names};
 use crate::context::{Context, namespace_failure, namespace_path};
-use crate::estop::{refuse_to_forget_stop, unknown_stop_failure};
+use crate::estop::{check_stop_is_not_engaged, unreadable_stop_failure};
 use crate::failure::{Failure, is_lack_of_resources};
 use crate::output::format::visible;
 use crate::output::nearest;
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let config = context.existing_config()?;
+    let config = context.existing_namespace_config()?;
     let names = require_namespace_names(&config)?;
     let name = NamespaceName::new(&arguments.name).map_err(Failure::usage)?;
     if !names.iter().any(|known| known == name.as_str()) {
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     let config = config.with_name(name.clone());
     let before = topic_names(&config);
-    refuse_to_forget_stop_of(&config)?;
+    check_stop_is_not_engaged_in(&config)?;
     remove_namespace(&config)
         .map_err(|failure| with_removed_topics(failure, &before, &topic_names(&config)))?;
     if context.is_json() {
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns a failure if the namespace that `config` selects keeps an engaged emergency stop, or if
 /// this process lacks the memory or the file descriptors to find that out.
-fn refuse_to_forget_stop_of(config: &NamespaceConfig) -> Result<(), Failure> {
+fn check_stop_is_not_engaged_in(config: &NamespaceConfig) -> Result<(), Failure> {
     let topics = namespace_path(config).join(TOPICS_DIRECTORY);
     // WHY not the list of topics: it needs a descriptor, and is empty without one.
     let file = fs::symlink_metadata(topics.join(EMERGENCY_STOP_TOPIC));
@@ -59,9 +59,9 @@ fn refuse_to_forget_stop_of(config: &NamespaceConfig) -> Result<(), Failure> {
         return Ok(());
     }
     match Namespace::open_existing(config) {
-        Ok(Some(namespace)) => refuse_to_forget_stop(&namespace),
+        Ok(Some(namespace)) => check_stop_is_not_engaged(&namespace),
         Err(error) if is_lack_of_resources(&error) => {
-            Err(unknown_stop_failure(namespace_failure(&error)))
+            Err(unreadable_stop_failure(namespace_failure(&error)))
         }
         // WHY no failure: a damaged namespace has to be removable.
         Ok(None) | Err(_) => Ok(()),
@@ -69,17 +69,24 @@ fn refuse_to_forget_stop_of(config: &NamespaceConfig) -> Result<(), Failure> {
 }
 
 /// Adds to `failure` which topics were removed before the error, and which are left: those whose
-/// names are in `before`, and are not or still in `after`. Adds nothing if none was removed.
+/// names are in `topics_before`, and are not or still in `topics_after`. Adds nothing if none was
+/// removed.
 fn with_removed_topics(
     failure: Failure,
-    before: &BTreeSet<String>,
-    after: &BTreeSet<String>,
+    topics_before: &BTreeSet<String>,
+    topics_after: &BTreeSet<String>,
 ) -> Failure {
-    let removed: Vec<_> = before.difference(after).map(String::as_str).collect();
+    let removed: Vec<_> = topics_before
+        .difference(topics_after)
+        .map(String::as_str)
+        .collect();
     if removed.is_empty() {
         return failure;
     }
-    let left: Vec<_> = before.intersection(after).map(String::as_str).collect();
+    let left: Vec<_> = topics_before
+        .intersection(topics_after)
+        .map(String::as_str)
+        .collect();
     let left = match left.as_slice() {
         [] => "no topic is left".to_owned(),
         left => format!("not removed: {}", left.join(", ")),

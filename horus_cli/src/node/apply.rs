@@ -36,7 +36,7 @@ struct AppliedCommand<'a> {
 /// Finds the node `wanted`, and calls `send` with its scheduler and its name. Then waits until
 /// `is_applied` returns true for the node's metrics. Fails if the scheduler refuses the command, or
 /// if the node has stopped meanwhile and `is_applied` returns false for it.
-pub(super) fn send_and_wait(
+pub(super) fn send_command_and_wait(
     wanted: &str,
     context: &mut Context,
     send: impl FnOnce(&mut RemoteScheduler, &str) -> Result<(), RemoteError>,
@@ -54,7 +54,7 @@ pub(super) fn send_and_wait(
         let metrics = info.nodes.iter().find(|node| node.name == *name);
         if let Some(metrics) = metrics.filter(|metrics| is_applied(metrics)) {
             let metrics = Metrics::new(scheduler, Liveness::of(&info), metrics);
-            return print_effect(&metrics, context);
+            return print_applied_command(&metrics, context);
         }
         let stopped = metrics.filter(|node| node.state == NodeMetrics::STATE_STOPPED);
         if stopped.is_some() && info.is_alive {
@@ -92,7 +92,7 @@ pub(super) fn send_and_wait(
     }
 }
 
-fn print_effect(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
+fn print_applied_command(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
     let (scheduler, node) = (metrics.scheduler.as_str(), metrics.node.as_str());
     if context.is_json() {
         return context.out.write_json(AppliedCommand {

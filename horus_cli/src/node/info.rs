@@ -90,8 +90,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if let Some(node) = node {
         out.write_line(format_args!(
             "  reads {}; writes {}",
-            joined_names(&node.reads),
-            joined_names(&node.writes)
+            comma_separated_names(&node.reads),
+            comma_separated_names(&node.writes)
         ))?;
     }
     if !metrics.last_error.is_empty() {
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 /// Returns the names of the topics as one text, with commas between them.
-fn joined_names(topics: &[String]) -> String {
+fn comma_separated_names(topics: &[String]) -> String {
     if topics.is_empty() {
         return "nothing".to_owned();
     }

@@ -8,7 +8,7 @@ use horus_core::scheduler::{SchedulerInfo, schedulers};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::namespace::live::near_schedulers_text;
+use crate::namespace::live::similar_schedulers_text;
 use crate::output::format::visible;
 use crate::output::nearest;
 
@@ -31,11 +31,11 @@ impl FoundNode {
 /// the scheduler.
 pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Failure> {
     let elsewhere = |config: &NamespaceConfig, near| {
-        near_schedulers_text(config, near, |scheduler| {
+        similar_schedulers_text(config, near, |scheduler| {
             named_nodes(scheduler, wanted).next().is_some()
         })
     };
-    let namespace = context.open_namespace_of(format_args!("node '{wanted}'"), |config| {
+    let namespace = context.open_namespace_to_find(format_args!("node '{wanted}'"), |config| {
         elsewhere(config, String::new())
     })?;
     let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;

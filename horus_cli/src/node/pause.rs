@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::message::NodeMetrics;
 
-use super::apply::send_and_wait;
+use super::apply::send_command_and_wait;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let is_applied =
         |node: &NodeMetrics| node.is_paused != 0 && node.state != NodeMetrics::STATE_STOPPED;
-    send_and_wait(
+    send_command_and_wait(
         &arguments.node,
         context,
         |scheduler, node| scheduler.pause(node),

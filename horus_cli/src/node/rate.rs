@@ -4,7 +4,7 @@ use clap::Args;
 use horus_core::message::NodeMetrics;
 use horus_core::scheduler::Rate;
 
-use super::apply::send_and_wait;
+use super::apply::send_command_and_wait;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let rate = arguments.hz;
     let period_ns = rate.period().as_nanos();
     let is_applied = |node: &NodeMetrics| u128::from(node.period_ns) == period_ns;
-    send_and_wait(
+    send_command_and_wait(
         &arguments.node,
         context,
         |scheduler, node| scheduler.set_rate(node, rate),

@@ -46,7 +46,7 @@ pub(crate) fn duration(time: Duration) -> String {
 }
 
 /// Returns a duration as hours, minutes and seconds, such as `00:12:44`.
-pub(crate) fn clock(time: Duration) -> String {
+pub(crate) fn hours_minutes_seconds(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)
@@ -142,7 +142,7 @@ mod tests {
         for (ns, text) in table {
             assert_eq!(duration(Duration::from_nanos(ns)), text);
         }
-        assert_eq!(clock(Duration::from_secs(764)), "00:12:44");
+        assert_eq!(hours_minutes_seconds(Duration::from_secs(764)), "00:12:44");
     }
 
     #[test]

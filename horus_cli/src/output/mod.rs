@@ -47,7 +47,7 @@ struct Versioned<T> {
 
 /// Returns an object with the content of `body` and a first key that contains the version of the
 /// output format.
-pub(crate) const fn versioned(body: impl Serialize) -> impl Serialize {
+pub(crate) const fn with_format_version(body: impl Serialize) -> impl Serialize {
     Versioned {
         horus: FORMAT_VERSION,
         body,
@@ -56,7 +56,7 @@ pub(crate) const fn versioned(body: impl Serialize) -> impl Serialize {
 
 /// Returns stdout and stderr without a buffer or a lock. So a thread whose write blocks does not
 /// block other threads.
-pub(crate) fn unbuffered() -> io::Result<[File; 2]> {
+pub(crate) fn unbuffered_stdout_and_stderr() -> io::Result<[File; 2]> {
     let stdout = io::stdout().as_fd().try_clone_to_owned()?;
     let stderr = io::stderr().as_fd().try_clone_to_owned()?;
     Ok([stdout.into(), stderr.into()])
@@ -107,7 +107,8 @@ impl Output {
 
     /// Writes `body` to stdout as one line of JSON, and flushes stdout.
     pub(crate) fn write_json(&mut self, body: impl Serialize) -> Result<(), Failure> {
-        serde_json::to_writer(&mut self.stdout, &versioned(body)).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut self.stdout, &with_format_version(body))
+            .map_err(io::Error::from)?;
         self.write_line("")?;
         // WHY: without it, a program at the other end of a pipe would see nothing for minutes.
         self.flush()

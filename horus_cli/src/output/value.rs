@@ -125,7 +125,7 @@ impl ValueWriter {
 pub(crate) fn array_element(array: &TypedArray, index: usize) -> Option<Value> {
     let mut element = array.get(index)?;
     if matches!(array.dtype(), DType::F32 | DType::F16 | DType::BF16) {
-        shorten_number(&mut element);
+        shorten_single_precision_number(&mut element);
     }
     Some(element)
 }
@@ -135,17 +135,23 @@ pub(crate) fn array_element(array: &TypedArray, index: usize) -> Option<Value> {
 ///
 /// If the result is encoded again, its bytes are those of the original message.
 pub(crate) fn shorten_single_precision(value: &mut Value, schema: &ParsedSchema) {
-    let singles = schema
+    let single_precision_paths = schema
         .fields
         .iter()
         .filter(|field| field.shape.primitive == Primitive::F32);
-    let singles: HashSet<&str> = singles.map(|field| field.path.as_str()).collect();
-    if !singles.is_empty() {
-        shorten_fields(value, "", &singles);
+    let single_precision_paths: HashSet<&str> = single_precision_paths
+        .map(|field| field.path.as_str())
+        .collect();
+    if !single_precision_paths.is_empty() {
+        shorten_single_precision_fields(value, "", &single_precision_paths);
     }
 }
 
-fn shorten_fields(value: &mut Value, path: &str, singles: &HashSet<&str>) {
+fn shorten_single_precision_fields(
+    value: &mut Value,
+    path: &str,
+    single_precision_paths: &HashSet<&str>,
+) {
     match value {
         Value::Map(pairs) => {
             for (key, value) in pairs {
@@ -155,20 +161,22 @@ fn shorten_fields(value: &mut Value, path: &str, singles: &HashSet<&str>) {
                 } else {
                     format!("{path}.{name}")
                 };
-                shorten_fields(value, &path, singles);
+                shorten_single_precision_fields(value, &path, single_precision_paths);
             }
         }
         Value::Array(values) => {
             for value in values {
-                shorten_fields(value, path, singles);
+                shorten_single_precision_fields(value, path, single_precision_paths);
             }
         }
-        Value::Float(_) if singles.contains(path) => shorten_number(value),
+        Value::Float(_) if single_precision_paths.contains(path) => {
+            shorten_single_precision_number(value)
+        }
         _ => {}
     }
 }
 
-fn shorten_number(value: &mut Value) {
+fn shorten_single_precision_number(value: &mut Value) {
     let Value::Float(number) = value else { return };
     let single = *number as f32;
     let short = format!("{single:?}").parse::<f64>();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::liveness::Liveness;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::format::{clock, visible};
+use crate::output::format::{hours_minutes_seconds, visible};
 use crate::output::{Cell, Column, Table, Tone};
 
 /// List the schedulers, also those that have ended
@@ -87,7 +87,9 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
         let process = row
             .process_id
             .map_or_else(|| "-".to_owned(), |id| id.to_string());
-        let uptime = row.uptime_ns.map(|ns| clock(Duration::from_nanos(ns)));
+        let uptime = row
+            .uptime_ns
+            .map(|ns| hours_minutes_seconds(Duration::from_nanos(ns)));
         let tone = match row.state {
             "running" | "stopped" => Tone::Plain,
             "starting" | "stopping" => Tone::Waiting,

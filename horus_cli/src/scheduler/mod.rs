@@ -14,7 +14,7 @@ use horus_core::scheduler::schedulers;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::namespace::live::near_schedulers_text;
+use crate::namespace::live::similar_schedulers_text;
 use crate::output::nearest;
 
 /// The commands of `horus scheduler`.
@@ -41,8 +41,8 @@ pub(crate) fn open_namespace_of_scheduler(
     context: &Context,
     name: &str,
 ) -> Result<Arc<Namespace>, Failure> {
-    context.open_namespace_of(format_args!("scheduler '{name}'"), |config| {
-        near_schedulers_text(config, String::new(), |info| info.name == name)
+    context.open_namespace_to_find(format_args!("scheduler '{name}'"), |config| {
+        similar_schedulers_text(config, String::new(), |info| info.name == name)
     })
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn unknown_scheduler(namespace: &Arc<Namespace>, name: &str) -> Failu
     let names: Vec<String> = all.into_iter().map(|info| info.name).collect();
     let near = nearest::suggestion_text(name, &names);
     let config = namespace.config();
-    let near = near_schedulers_text(config, near, |info| info.name == name);
+    let near = similar_schedulers_text(config, near, |info| info.name == name);
     Failure::not_found(format_args!(
         "no scheduler '{name}' in namespace '{}'.{near}",
         config.name()

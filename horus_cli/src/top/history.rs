@@ -10,13 +10,13 @@ const BAR_CHARACTERS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '�
 
 /// The rate of a topic in each of the last [`SECONDS_KEPT`] seconds.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct RateHistory {
     rates: VecDeque<f64>,
     /// The second to which the newest rate belongs, in seconds since 1970.
     second: u64,
 }
 
-impl History {
+impl RateHistory {
     /// Adds `rate_hz`, the mean rate of the topic since the last call. `timestamp_ns` is the
     /// present time, in nanoseconds since 1970. Replaces the newest rate if that belongs to the
     /// same second.
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_newest_rate_is_at_the_right() {
-        let mut history = History::default();
+        let mut history = RateHistory::default();
         assert_eq!(history.rate_bars(4), "    ");
         for second in 0..30_u64 {
             history.add_rate(second * 1_000_000_000, 50.0);
@@ -83,7 +83,7 @@ mod tests {
     /// With samples that are further apart, and after the command was suspended.
     #[test]
     fn seconds_without_a_sample_have_the_mean_rate() {
-        let mut history = History::default();
+        let mut history = RateHistory::default();
         for second in [0, 15, 30, 45] {
             let rate_hz = if second < 40 { 100.0 } else { 50.0 };
             history.add_rate(second * 1_000_000_000, rate_hz);

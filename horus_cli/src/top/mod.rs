@@ -20,7 +20,7 @@ use clap::Args;
 use crate::cli::{parse_number, parse_positive_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::format::{clock, count};
+use crate::output::format::{count, hours_minutes_seconds};
 use crate::sample::{self, Sample, Sampler};
 
 /// Time between two samples on a screen. If samples are printed instead, [`BATCH_PERIOD`] is used.
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    context.stop.begin_stream();
+    context.stop.catch_next_signal();
     let has_number = arguments.number.is_some();
     let is_batch = context.is_json() || has_number || !context.out.is_terminal();
     let default = if is_batch {
@@ -76,7 +76,7 @@ fn print_samples(
     let mut sampler = Sampler::new(arguments.all, period);
     let deadline = context.deadline();
     let mut due = Instant::now();
-    let mut events = sampler.sample(context)?.events;
+    let mut events = sampler.take_sample(context)?.events;
     let mut printed = 0;
     while arguments.number.is_none_or(|number| printed < number) && !deadline.is_over() {
         due += period;
@@ -90,7 +90,7 @@ fn print_samples(
                 None => Ok(()),
             };
         }
-        let mut sample = sampler.sample(context)?;
+        let mut sample = sampler.take_sample(context)?;
         events.append(&mut sample.events);
         sample.events = std::mem::take(&mut events);
         print_sample(&sample, context)?;
@@ -109,7 +109,7 @@ fn print_sample(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.write_json(sample);
     }
-    context.out.write_line(headline(sample))?;
+    context.out.write_line(totals_line(sample))?;
     if !sample.programs.is_empty() {
         let programs = tables::program_table(&sample.programs, sample.timestamp_ns);
         context.out.write_table(&programs)?;
@@ -127,7 +127,7 @@ fn print_sample(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
 }
 
 /// Returns the first line of the output, which contains the totals of a sample.
-fn headline(sample: &Sample) -> String {
+fn totals_line(sample: &Sample) -> String {
     let sum = |value: fn(&sample::Topic) -> f64| {
         let sum: f64 = sample.topics.iter().map(value).sum();
         count(sum.ceil() as u64)
@@ -141,6 +141,6 @@ fn headline(sample: &Sample) -> String {
         sample.topics.len(),
         sum(|topic| topic.lost_per_second),
         sum(|topic| topic.refused_per_second),
-        clock(day),
+        hours_minutes_seconds(day),
     )
 }

@@ -24,14 +24,14 @@ use crate::failure::Failure;
 use crate::node::remote_failure;
 use crate::output::format::date_time;
 use crate::output::value::value_text;
-use crate::output::{Cell, unbuffered, versioned};
+use crate::output::{Cell, unbuffered_stdout_and_stderr, with_format_version};
 use crate::sample::Sampler;
 use crate::topic::echo::{decode_message, message_line};
-use crate::topic::info::Description;
+use crate::topic::info::TopicDescription;
 use crate::topic::observer::Observer;
 
 /// Maximum time until the program notices that it has received a signal.
-const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
+const SIGNAL_CHECK_PERIOD: Duration = Duration::from_millis(50);
 
 /// Largest number of events of the terminal that wait until they are handled.
 const WAITING_EVENTS_MAX: usize = 64;
@@ -65,9 +65,9 @@ pub(super) fn run(
     let deadline = context.deadline();
     let mut top = TopState::new(1.0 / period.as_secs_f64());
     // WHY before the screen: a failure is reported on a terminal that shows it.
-    top.update(sampler.sample(context)?);
+    top.update(sampler.take_sample(context)?);
     // WHY: a second signal would end the process before it has restored the terminal.
-    context.stop.begin_supervision();
+    context.stop.catch_all_signals();
     // WHY in both cases: the library of the terminal knows the variable NO_COLOR, but not the
     // option `--color`.
     force_color_output(context.out.is_colored());
@@ -77,7 +77,7 @@ pub(super) fn run(
     let mut is_outdated = true;
     while !context.stop.is_received() && !deadline.is_over() {
         if Instant::now() >= due {
-            top.update(sampler.sample(context)?);
+            top.update(sampler.take_sample(context)?);
             // WHY not `due + period`: after a stop, all that was missed would come at once.
             due = Instant::now() + period;
             is_outdated = true;
@@ -88,7 +88,7 @@ pub(super) fn run(
             screen.draw(&mut top).map_err(terminal_failure)?;
         }
         let Some(request) = screen
-            .next_request(&mut top, deadline.or_earlier(due))
+            .wait_for_key_request(&mut top, deadline.or_earlier(due))
             .map_err(terminal_failure)?
         else {
             continue;
@@ -97,7 +97,7 @@ pub(super) fn run(
         match request {
             KeyRequest::Quit => break,
             KeyRequest::Send(action) => top.message = Some(send_command(&action, &sampler)),
-            KeyRequest::Save => top.message = Some(save_sample(&top)),
+            KeyRequest::Save => top.message = Some(save_newest_sample(&top)),
             KeyRequest::Suspend => screen.suspend().map_err(terminal_failure)?,
             KeyRequest::Nothing => {}
         }
@@ -111,12 +111,12 @@ impl Screen {
         let continues = Arc::new(AtomicBool::new(false));
         flag::register(SIGTSTP, Arc::clone(&stops))?;
         flag::register(SIGCONT, Arc::clone(&continues))?;
-        let [file, _] = unbuffered()?;
-        terminal::leave_on_panic(file.try_clone()?);
-        let terminal = terminal::enter(&file)?;
+        let [file, _] = unbuffered_stdout_and_stderr()?;
+        terminal::leave_full_screen_on_panic(file.try_clone()?);
+        let terminal = terminal::enter_full_screen(&file)?;
         let events = read_events().inspect_err(|_| {
             // WHY the error is ignored: the other one is reported.
-            let _ = terminal::leave(&file);
+            let _ = terminal::leave_full_screen(&file);
         })?;
         Ok(Self {
             terminal,
@@ -134,7 +134,11 @@ impl Screen {
 
     /// Waits for an event of the terminal, such as a key, until `due` or until a signal is
     /// received. Returns `None` if nothing has happened that changes the screen.
-    fn next_request(&mut self, top: &mut TopState, due: Instant) -> io::Result<Option<KeyRequest>> {
+    fn wait_for_key_request(
+        &mut self,
+        top: &mut TopState,
+        due: Instant,
+    ) -> io::Result<Option<KeyRequest>> {
         // Relaxed: each flag stands alone.
         if self.stops.swap(false, Ordering::Relaxed) {
             return Ok(Some(KeyRequest::Suspend));
@@ -142,12 +146,12 @@ impl Screen {
         if self.continues.swap(false, Ordering::Relaxed) {
             // WHY not `clear`: it reads the position of the cursor, but another thread reads all
             // that the terminal sends.
-            self.leave()?;
-            self.terminal = terminal::enter(&self.file)?;
+            self.restore_terminal()?;
+            self.terminal = terminal::enter_full_screen(&self.file)?;
             return Ok(Some(KeyRequest::Nothing));
         }
         let left = due.saturating_duration_since(Instant::now());
-        let event = match self.events.recv_timeout(left.min(SIGNAL_PERIOD)) {
+        let event = match self.events.recv_timeout(left.min(SIGNAL_CHECK_PERIOD)) {
             Ok(event) => event?,
             Err(RecvTimeoutError::Timeout) => return Ok(None),
             Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
@@ -159,19 +163,19 @@ impl Screen {
     }
 
     /// Restores the terminal.
-    fn leave(&mut self) -> io::Result<()> {
+    fn restore_terminal(&mut self) -> io::Result<()> {
         // WHY first: if the terminal is gone, its writer accepts all bytes afterwards, so that the
         // library finds no error when it shows the cursor once more.
         let shown = self.terminal.show_cursor();
-        terminal::leave(&self.file)?;
+        terminal::leave_full_screen(&self.file)?;
         shown
     }
 
     /// Restores the terminal, and suspends this process until SIGCONT continues it.
     fn suspend(&mut self) -> io::Result<()> {
-        self.leave()?;
+        self.restore_terminal()?;
         low_level::emulate_default_handler(SIGTSTP)?;
-        self.terminal = terminal::enter(&self.file)?;
+        self.terminal = terminal::enter_full_screen(&self.file)?;
         Ok(())
     }
 }
@@ -179,7 +183,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         // WHY the error is ignored: a terminal that is gone needs nothing.
-        let _ = self.leave();
+        let _ = self.restore_terminal();
     }
 }
 
@@ -228,10 +232,11 @@ fn read_details(
     let topic = Inspector::open_in(namespace, &name);
     details.description = topic.map_or_else(
         |_| vec![vec![Cell::from("it is gone")]],
-        |topic| description_rows(Description::of(&name, &topic)),
+        |topic| description_rows(TopicDescription::of(&name, &topic)),
     );
     let is_open = echo.as_ref();
-    let is_open = is_open.is_some_and(|(of, observer)| *of == name && observer.is_in(namespace));
+    let is_open =
+        is_open.is_some_and(|(of, observer)| *of == name && observer.reads_topic_of(namespace));
     if !is_open {
         let observer = Observer::open(context, namespace, &name).ok();
         *echo = observer.map(|observer| (name, observer));
@@ -243,7 +248,7 @@ fn read_details(
 }
 
 /// Returns the rows of the tables in a topic's description.
-fn description_rows(description: Description) -> Vec<Vec<Cell>> {
+fn description_rows(description: TopicDescription) -> Vec<Vec<Cell>> {
     let settings = description.lines.into_iter().map(|line| vec![line.into()]);
     let tables = description.tables.iter();
     settings
@@ -286,10 +291,10 @@ fn send_command(action: &NodeCommand, sampler: &Sampler) -> String {
 
 /// Writes the newest sample to a file in the current directory, and returns a text for the user
 /// about the result.
-fn save_sample(top: &TopState) -> String {
+fn save_newest_sample(top: &TopState) -> String {
     let time = date_time(timestamp_now_ns()).replace(':', "");
     let path = format!("horus-top-{time}.json");
-    let written = serde_json::to_vec_pretty(&versioned(&top.sample))
+    let written = serde_json::to_vec_pretty(&with_format_version(&top.sample))
         .map_err(io::Error::from)
         .and_then(|json| fs::write(&path, json));
     match written {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::widgets::ListState;
 
-use super::history::History;
+use super::history::RateHistory;
 use crate::output::Cell;
 use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 
@@ -143,7 +143,7 @@ pub(super) struct TopState {
     pub(super) message: Option<String>,
     /// Number of samples per second. The screen shows it.
     pub(super) hertz: f64,
-    histories: BTreeMap<String, History>,
+    histories: BTreeMap<String, RateHistory>,
 }
 
 impl TopState {
@@ -166,7 +166,7 @@ impl TopState {
     /// Replaces the sample by `sample`, and adds its events and rates to those that are kept.
     pub(super) fn update(&mut self, mut sample: Sample) {
         self.events.extend(sample.events.drain(..));
-        drop_oldest(&mut self.events);
+        drop_lines_beyond_limit(&mut self.events);
         let is_there = |name: &String| sample.topics.iter().any(|topic| topic.name == *name);
         self.histories.retain(|name, _| is_there(name));
         for topic in &sample.topics {
@@ -181,7 +181,7 @@ impl TopState {
     pub(super) fn add_messages(&mut self, messages: impl IntoIterator<Item = String>) {
         if let Some(ShownDetails::Topic(details)) = &mut self.details {
             details.messages.extend(messages);
-            drop_oldest(&mut details.messages);
+            drop_lines_beyond_limit(&mut details.messages);
         }
     }
 
@@ -273,7 +273,7 @@ impl TopState {
             KeyCode::PageDown => self.move_selection(PAGE_ROWS),
             KeyCode::Home => self.move_selection(isize::MIN),
             KeyCode::End => self.move_selection(isize::MAX),
-            KeyCode::Char('s') => self.change_order(),
+            KeyCode::Char('s') => self.select_next_order(),
             KeyCode::Enter => self.open_details(false),
             KeyCode::Char('e') => self.open_details(true),
             KeyCode::Char('p') => self.ask_to_confirm(NodeCommandVerb::Pause),
@@ -304,7 +304,7 @@ impl TopState {
         self.reselect_by_name();
     }
 
-    fn change_order(&mut self) {
+    fn select_next_order(&mut self) {
         match self.pane {
             Pane::Nodes => self.nodes.order = (self.nodes.order + 1) % NODE_ORDERS.len(),
             Pane::Topics => self.topics.order = (self.topics.order + 1) % TOPIC_ORDERS.len(),
@@ -365,12 +365,12 @@ impl TopState {
         }
     }
 
-    fn move_selection(&mut self, by: isize) {
+    fn move_selection(&mut self, row_count: isize) {
         let pane = self.pane;
         let names = self.row_names(pane);
         let rows = self.selection_mut(pane);
         let index = rows.list.selected().unwrap_or(0);
-        rows.select(index.saturating_add_signed(by), &names);
+        rows.select(index.saturating_add_signed(row_count), &names);
     }
 
     /// Finds the selected rows by their names and selects them again. Must be called after rows
@@ -397,7 +397,7 @@ impl RowSelection {
     }
 }
 
-fn drop_oldest<T>(lines: &mut VecDeque<T>) {
+fn drop_lines_beyond_limit<T>(lines: &mut VecDeque<T>) {
     let excess = lines.len().saturating_sub(LINES_MAX);
     lines.drain(..excess);
 }

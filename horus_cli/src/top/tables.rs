@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::node::metrics::time_text;
-use crate::output::format::{clock, count, visible};
+use crate::output::format::{count, hours_minutes_seconds, visible};
 use crate::output::{Cell, Column, Table, Tone};
 use crate::sample::{Node, Program, SchedulerEvent, Topic};
 use crate::topic::bw::decimal_bytes;
@@ -111,7 +111,7 @@ pub(super) fn program_table<'a>(
     ]);
     for Program { file, status, .. } in programs {
         let up = Duration::from_nanos(now_ns.saturating_sub(status.started_ns));
-        let up = status.pid.map(|_| clock(up));
+        let up = status.pid.map(|_| hours_minutes_seconds(up));
         let pid = status.pid.map(|pid| pid.to_string());
         let nothing = || "-".to_owned();
         table.add_row([
@@ -142,7 +142,7 @@ pub(super) fn event_line(event: &SchedulerEvent) -> String {
     let day = Duration::from_secs(since_1970.as_secs() % 86_400);
     format!(
         "{}.{:03} {}: {}",
-        clock(day),
+        hours_minutes_seconds(day),
         since_1970.subsec_millis(),
         visible(&event.scheduler),
         visible(&event.text)

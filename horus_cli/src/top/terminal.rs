@@ -35,7 +35,7 @@ impl TerminalWriter {
         }
     }
 
-    fn record_failure<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
+    fn remember_failure<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
         written.inspect_err(|error| self.has_failed |= error.kind() != ErrorKind::Interrupted)
     }
 }
@@ -46,7 +46,7 @@ impl Write for TerminalWriter {
             return Ok(bytes.len());
         }
         let written = self.file.write(bytes);
-        self.record_failure(written)
+        self.remember_failure(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -54,13 +54,13 @@ impl Write for TerminalWriter {
             return Ok(());
         }
         let written = self.file.flush();
-        self.record_failure(written)
+        self.remember_failure(written)
     }
 }
 
 /// Sets the mode of `terminal` that a full-screen program needs, and shows an empty screen.
 /// Restores the terminal if that fails.
-pub(super) fn enter(terminal: &File) -> io::Result<FullScreen> {
+pub(super) fn enter_full_screen(terminal: &File) -> io::Result<FullScreen> {
     let mut out = terminal;
     enable_raw_mode()?;
     let mut begin = || {
@@ -70,12 +70,12 @@ pub(super) fn enter(terminal: &File) -> io::Result<FullScreen> {
     };
     begin().inspect_err(|_| {
         // WHY the error is ignored: the other one is reported.
-        let _ = leave(terminal);
+        let _ = leave_full_screen(terminal);
     })
 }
 
-/// Restores `terminal` to the mode and the screen that it had before [`enter`].
-pub(super) fn leave(terminal: &File) -> io::Result<()> {
+/// Restores `terminal` to the mode and the screen that it had before [`enter_full_screen`].
+pub(super) fn leave_full_screen(terminal: &File) -> io::Result<()> {
     let mut out = terminal;
     let restored = disable_raw_mode();
     // WHY also after an error: each of them is of use alone.
@@ -84,11 +84,11 @@ pub(super) fn leave(terminal: &File) -> io::Result<()> {
 }
 
 /// Restores `terminal` before a panic is reported, which would not be seen otherwise.
-pub(super) fn leave_on_panic(terminal: File) {
+pub(super) fn leave_full_screen_on_panic(terminal: File) {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         // WHY the error is ignored: the panic is reported.
-        let _ = leave(&terminal);
+        let _ = leave_full_screen(&terminal);
         report(panic);
     }));
 }

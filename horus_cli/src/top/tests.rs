@@ -14,7 +14,7 @@ use crate::node::metrics::Metrics;
 use crate::process::OwnerId;
 use crate::sample::{Node, Program, Sample, SchedulerEvent, Topic};
 use crate::scheduler::liveness::Liveness;
-use crate::topic::info::Process;
+use crate::topic::info::EndpointProcess;
 use crate::topic::latency::Percentiles;
 use crate::topic::list::{TopicSettings, TopicSummary};
 
@@ -95,7 +95,7 @@ fn sample(timestamp_ns: u64) -> Sample {
         ..NodeEvent::default()
     };
     event.node = Text::try_from("planner").unwrap();
-    let process = |pid| Process {
+    let process = |pid| EndpointProcess {
         pid,
         name: "robot".to_owned(),
         owner_id: OwnerId(u64::from(pid) - 4710),

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, List, Paragraph};
 
 use super::state::{KeyMode, NodeCommandVerb, Pane, ShownDetails, TopState, TopicDetails};
-use super::{headline, tables};
+use super::{tables, totals_line};
 use crate::launch::status::ProgramState;
 use crate::output::format::{count, duration, visible};
 use crate::output::{COLUMN_GAP, Cell, Table, Tone};
@@ -72,7 +72,11 @@ pub(super) fn draw_screen(frame: &mut Frame<'_>, top: &mut TopState) {
         Constraint::Length(1),
     ])
     .areas(area);
-    let title = format!("horus top  {}  {:.3} Hz", headline(&top.sample), top.hertz);
+    let title = format!(
+        "horus top  {}  {:.3} Hz",
+        totals_line(&top.sample),
+        top.hertz
+    );
     frame.render_widget(Paragraph::new(title).style(bold_style()), head);
     match &top.details {
         None => draw_panes(frame, top, body),

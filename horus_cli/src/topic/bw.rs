@@ -115,12 +115,12 @@ impl MessageLengths {
     /// `reading` has the number of messages.
     fn take_window(&mut self, reading: &Reading, meter: &Meter) -> ObservedLengths {
         match self {
-            Self::Fixed => ObservedLengths::offered(reading, meter),
+            Self::Fixed => ObservedLengths::from_offers(reading, meter),
             Self::ObservedLengths(_, seen) => std::mem::take(seen),
         }
     }
 
-    const fn is_observed(&self) -> bool {
+    const fn has_observer(&self) -> bool {
         matches!(self, Self::ObservedLengths(..))
     }
 }
@@ -129,7 +129,7 @@ impl ObservedLengths {
     /// Returns the lengths of the messages in `reading`, those of each publisher by its offer.
     /// Leaves out publishers whose messages have different lengths, as the offer has only their
     /// maximum. WHY now, and for each: a publisher may start with another version of the message.
-    fn offered(reading: &Reading, meter: &Meter) -> Self {
+    fn from_offers(reading: &Reading, meter: &Meter) -> Self {
         let offers = meter.inspector().map(Inspector::offers).unwrap_or_default();
         let mut lengths = Self::default();
         for (lane, offer) in offers.iter().filter(|(_, offer)| !offer.type_info.sized) {
@@ -169,7 +169,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     // WHY: both closures below need the lengths, and neither runs inside the other.
     let lengths = RefCell::new(lengths.collect::<Vec<_>>());
     let wait = |context: &Context, due: Instant| {
-        let observes = lengths.borrow().iter().any(MessageLengths::is_observed);
+        let observes = lengths.borrow().iter().any(MessageLengths::has_observer);
         while observes && !context.stop.is_received() && Instant::now() < due {
             lengths
                 .borrow_mut()
@@ -183,7 +183,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let meters = RefCell::new(meters);
     arguments
         .span
-        .each_window(&meters, context, wait, |context| {
+        .call_after_each_window(&meters, context, wait, |context| {
             let (mut meters, mut lengths) = (meters.borrow_mut(), lengths.borrow_mut());
             let known = lengths.iter_mut().zip(&mut homes);
             for ((meter, home), (lengths, known_home)) in meters.iter_mut().zip(known) {
@@ -195,7 +195,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
                 lengths.read_lengths();
                 let reading = meter.read();
                 let seen = lengths.take_window(&reading, meter);
-                meter.release_unused();
+                meter.close_if_unused();
                 lengths.open_or_close(home, meter);
                 print_bandwidth(meter.name(), &reading, seen, context)?;
             }

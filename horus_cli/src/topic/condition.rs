@@ -140,7 +140,7 @@ impl Comparison {
     }
 
     /// Returns true if the comparison is true for at least one whole number from `min` to `max`.
-    pub(super) fn holds_for_integers(&self, min: &Value, max: &Value) -> bool {
+    pub(super) fn can_hold_for_integers(&self, min: &Value, max: &Value) -> bool {
         let min = compare_values(min, &self.value);
         let max = compare_values(max, &self.value);
         let is_within = min != Some(Ordering::Greater) && max != Some(Ordering::Less);
@@ -161,7 +161,7 @@ impl Comparison {
     }
 
     /// Returns true if the comparison is true for at least one single-precision number.
-    pub(super) fn holds_for_single_precision(&self) -> bool {
+    pub(super) fn can_hold_for_single_precision(&self) -> bool {
         let value = self.value.as_f64().unwrap_or_default();
         let overflows = value.is_finite() && (value as f32).is_infinite();
         self.operator != Operator::Equal || !overflows

@@ -11,13 +11,13 @@ const ELEMENTS_MAX: usize = 16;
 /// The columns that show a message: the names and the cells of all single values in the message.
 /// `left_out` has the names of the arrays that are not shown.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct CsvColumns {
     pub(super) names: Vec<String>,
     pub(super) cells: Vec<String>,
     pub(super) left_out: Vec<String>,
 }
 
-impl Columns {
+impl CsvColumns {
     /// Returns the columns of `value`, the part of a message at `path`; an empty path means the
     /// whole message, whose column is `value` if it is a single value. Includes the elements of
     /// long arrays only if `full` is true.
@@ -107,21 +107,21 @@ mod tests {
             ("data", Value::Bytes(vec![1, 2])),
             ("image", Value::Bytes(vec![0; 17])),
         ]);
-        let columns = Columns::of("", &message, false);
+        let columns = CsvColumns::of("", &message, false);
         assert_eq!(columns.names.join(","), "t,pose.x,name,data[0],data[1]");
         assert_eq!(columns.cells.join(","), "7,1.5,\"a,\"\"b\"\"\",1,2");
         assert_eq!(columns.left_out, ["image"]);
-        assert_eq!(Columns::of("", &message, true).cells.len(), 5 + 17);
+        assert_eq!(CsvColumns::of("", &message, true).cells.len(), 5 + 17);
         // An empty header is an empty line, which other programs skip.
-        assert_eq!(Columns::of("", &Value::from(5), false).names, ["value"]);
-        assert_eq!(Columns::of("x", &Value::from(5), false).names, ["x"]);
+        assert_eq!(CsvColumns::of("", &Value::from(5), false).names, ["value"]);
+        assert_eq!(CsvColumns::of("x", &Value::from(5), false).names, ["x"]);
     }
 
     #[test]
     fn values_are_below_their_names() {
         let message = |names: &[&str]| {
             let pairs = names.iter().map(|name| (*name, *name));
-            Columns::of("", &pairs.collect(), false)
+            CsvColumns::of("", &pairs.collect(), false)
         };
         let header = message(&["a", "b", "c"]).names;
         let table: [(&[&str], &str, &[&str]); 4] = [

@@ -9,7 +9,7 @@ use horus_core::value::Value;
 use serde::Serialize;
 
 use super::gaps::{TIME_FIELD, now_ns};
-use super::hz::cut_short_failure;
+use super::hz::measurement_cut_short_failure;
 use super::observer::{OBSERVER_POLL_PERIOD, Observer, READ_TIME_MAX};
 use super::samples::Samples;
 use super::select::without_leading_slash;
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Ages<'a> {
+struct AgesLine<'a> {
     topic: &'a str,
     /// Number of messages whose age was measured.
     messages: u64,
@@ -60,9 +60,10 @@ struct Ages<'a> {
     max_ns: Option<i64>,
 }
 
-/// The messages of one window.
+/// The ages of the messages that arrived in one window, which is the time between two lines of the
+/// output.
 #[derive(Debug, Default)]
-struct Window {
+struct WindowAges {
     /// The ages in nanoseconds.
     ages: Samples<i64>,
     /// Number of messages without an age.
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         MessageReader::Observer(Box::new(observer))
     };
-    context.stop.begin_stream();
+    context.stop.catch_next_signal();
     let deadline = context.deadline();
     let window = arguments
         .window
@@ -104,11 +105,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let due = Instant::now() + window;
         let due = end.map_or(due, |end| end.min(due));
         let due = deadline.or_earlier(due);
-        let mut messages = Window::default();
+        let mut messages = WindowAges::default();
         // WHY one read in any case: on a busy machine, the window may be over already.
         loop {
             reader.read(due, &mut messages)?;
-            reader.note_move(context);
+            reader.print_namespace_change(context);
             if context.stop.is_received() || Instant::now() >= due {
                 break;
             }
@@ -127,7 +128,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             Some(end) if Instant::now() >= end => {
                 return check_age_was_measured(name, measured, without_timestamp);
             }
-            Some(end) if deadline.is_over() => return Err(cut_short_failure(begin, end)),
+            Some(end) if deadline.is_over() => {
+                return Err(measurement_cut_short_failure(begin, end));
+            }
             None if deadline.is_over() => return Ok(()),
             _ => {}
         }
@@ -168,7 +171,7 @@ fn check_age_was_measured(
     )))
 }
 
-impl Window {
+impl WindowAges {
     fn add(&mut self, age: Option<i64>) {
         match age {
             Some(age) => self.ages.add(age),
@@ -180,9 +183,9 @@ impl Window {
 impl MessageReader {
     /// Prints a note if the messages come from a new namespace since the last call. A subscriber
     /// stays in the former one.
-    fn note_move(&mut self, context: &Context) {
+    fn print_namespace_change(&mut self, context: &Context) {
         if let Self::Observer(observer) = self
-            && let Some(note) = observer.take_move()
+            && let Some(note) = observer.take_namespace_change_note()
         {
             context.print_note(note);
         }
@@ -191,7 +194,7 @@ impl MessageReader {
     /// Adds the messages that have arrived to `window`. Waits until `due` at most. Returns after a
     /// few milliseconds in any case: even if no message has arrived, and even if messages arrive
     /// all the time.
-    fn read(&mut self, due: Instant, window: &mut Window) -> Result<(), Failure> {
+    fn read(&mut self, due: Instant, window: &mut WindowAges) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {
                 let end = due.min(Instant::now() + READ_TIME_MAX);
@@ -231,8 +234,8 @@ fn message_age_at(message: &Value, now_ns: u64) -> Option<i64> {
     Some(now_ns.wrapping_sub(sent_ns).cast_signed())
 }
 
-fn print_ages(topic: &str, window: &mut Window, context: &mut Context) -> Result<(), Failure> {
-    let Window {
+fn print_ages(topic: &str, window: &mut WindowAges, context: &mut Context) -> Result<(), Failure> {
+    let WindowAges {
         ages,
         without_timestamp,
     } = window;
@@ -240,7 +243,7 @@ fn print_ages(topic: &str, window: &mut Window, context: &mut Context) -> Result
     let [p50_ns, p99_ns] = ages.percentiles([50.0, 99.0]);
     let (min_ns, max_ns) = (ages.min(), ages.max());
     if context.is_json() {
-        return context.out.write_json(Ages {
+        return context.out.write_json(AgesLine {
             topic,
             messages,
             without_timestamp: *without_timestamp,

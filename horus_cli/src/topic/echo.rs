@@ -9,7 +9,7 @@ use horus_core::value::json::to_json;
 use serde::Serialize;
 
 use super::condition::Condition;
-use super::csv::Columns;
+use super::csv::CsvColumns;
 use super::field::FieldPath;
 use super::observer::{OBSERVER_POLL_PERIOD, Observer};
 use super::path_check::{check_comparable, check_path};
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if let Some(subscriber) = observer.subscriber() {
         progress.check_paths(arguments, name, subscriber.message_type())?;
     }
-    context.stop.begin_stream();
+    context.stop.catch_next_signal();
     let deadline = context.deadline();
     let wanted = arguments.number.or(arguments.once.then_some(1));
     let mut next_print = Instant::now();
@@ -118,10 +118,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         {
             // The topic may have been created anew, with another type.
             progress.check_paths(arguments, name, subscriber.message_type())?;
-            is_read = print_next(arguments, name, subscriber, &mut progress, context)?;
+            is_read = print_next_message(arguments, name, subscriber, &mut progress, context)?;
         }
-        progress.report_losses(name, observer.lost(), context);
-        if let Some(note) = observer.take_move() {
+        progress.report_losses_at_intervals(name, observer.lost(), context);
+        if let Some(note) = observer.take_namespace_change_note() {
             context.print_note(note);
         }
         let now = Instant::now();
@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         ));
         return Ok(());
     };
-    progress.report_all_losses(name, observer.lost(), context);
+    progress.report_losses_now(name, observer.lost(), context);
     if is_done(&progress) {
         Ok(())
     } else if context.stop.is_received() {
@@ -168,7 +168,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Reads the next message, and prints it if it fulfils the condition. Returns false if no message
 /// is available now.
-fn print_next(
+fn print_next_message(
     arguments: &Arguments,
     topic: &str,
     subscriber: &mut DynamicSubscriber,
@@ -231,13 +231,13 @@ pub(crate) fn decode_message(kind: &DynamicType, message: &[u8]) -> Option<Value
 /// Returns a line that shows a message with its lane and its sequence number, such as `[0 #48211]
 /// {linear: 0.5}`.
 pub(crate) fn message_line(arrival: Option<Arrival>, text: &str) -> String {
-    let (lane, number) = lane_and_number(arrival);
+    let (lane, number) = lane_and_sequence_number(arrival);
     format!("[{lane} #{number}] {text}")
 }
 
 /// Returns the lane and the sequence number of a message. Returns zeros if `arrival` is `None`,
 /// which does not happen after a message was received.
-fn lane_and_number(arrival: Option<Arrival>) -> (u32, u64) {
+fn lane_and_sequence_number(arrival: Option<Arrival>) -> (u32, u64) {
     arrival.map_or((0, 0), |arrival| (arrival.lane, arrival.number))
 }
 
@@ -250,7 +250,7 @@ fn print_message(
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
-        let (lane, number) = lane_and_number(arrival);
+        let (lane, number) = lane_and_sequence_number(arrival);
         let message = match to_json(value) {
             Ok(message) => message,
             Err(error) => {
@@ -283,7 +283,7 @@ fn print_csv_line(
     context: &mut Context,
 ) -> Result<(), Failure> {
     let path = arguments.path.as_ref().map_or("", FieldPath::text);
-    let columns = Columns::of(path, value, arguments.full);
+    let columns = CsvColumns::of(path, value, arguments.full);
     if progress.header.is_none() {
         context.out.write_foreign_line(&columns.names.join(","))?;
         if !columns.left_out.is_empty() {
@@ -349,15 +349,15 @@ impl EchoProgress {
 
     /// Prints a note about lost messages, at most once per [`LOSS_NOTE_PERIOD`]. `lost` is the
     /// number of messages lost so far.
-    fn report_losses(&mut self, topic: &str, lost: u64, context: &Context) {
+    fn report_losses_at_intervals(&mut self, topic: &str, lost: u64, context: &Context) {
         if Instant::now() >= self.next_note {
-            self.report_all_losses(topic, lost, context);
+            self.report_losses_now(topic, lost, context);
         }
     }
 
     /// Prints a note about the messages that were lost since the last note. Prints nothing if there
     /// are none.
-    fn report_all_losses(&mut self, topic: &str, lost: u64, context: &Context) {
+    fn report_losses_now(&mut self, topic: &str, lost: u64, context: &Context) {
         if lost > self.lost {
             let more = count(lost - self.lost);
             context.print_note(format_args!(

@@ -46,7 +46,7 @@ struct MessageTimes {
 
 /// The gaps, which are times between successive messages, in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Gaps {
+pub(super) struct MessageGaps {
     /// Number of gaps that were measured. A gap in which the observer has missed messages does not
     /// count.
     gaps: u64,
@@ -85,7 +85,8 @@ impl GapMeter {
                 && let Some(last) = self.last_numbers.insert(arrival.lane, arrival.number)
                 && arrival.number != last + 1
             {
-                self.times.skip(arrival.number.saturating_sub(last + 1));
+                self.times
+                    .skip_messages(arrival.number.saturating_sub(last + 1));
             }
             self.times.add_time(time);
             if begin.elapsed() >= READ_TIME_MAX {
@@ -95,25 +96,25 @@ impl GapMeter {
     }
 
     /// Returns the gaps of the window that has ended, and begins the next window.
-    pub(super) fn take(&mut self) -> Gaps {
-        self.times.take()
+    pub(super) fn take_window_gaps(&mut self) -> MessageGaps {
+        self.times.take_window_gaps()
     }
 }
 
 impl MessageTimes {
-    fn add_time(&mut self, time: u64) {
-        self.newest.push(time);
+    fn add_time(&mut self, time_ns: u64) {
+        self.newest.push(time_ns);
         if self.newest.len() == KEPT_TIMES_MAX {
             self.compute_gaps();
         }
     }
 
-    /// Records that `missed` messages were sent before the next one, and were not read. WHY: the
-    /// time between two messages that are not successive is no gap.
-    fn skip(&mut self, missed: u64) {
+    /// Records that `missed_messages` messages were sent before the next one, and were not read.
+    /// WHY: the time between two messages that are not successive is no gap.
+    fn skip_messages(&mut self, missed_messages: u64) {
         self.compute_gaps();
         self.last = None;
-        self.missed += missed;
+        self.missed += missed_messages;
     }
 
     /// Computes the gaps between the newest messages, and drops their times.
@@ -128,11 +129,11 @@ impl MessageTimes {
         self.newest.clear();
     }
 
-    fn take(&mut self) -> Gaps {
+    fn take_window_gaps(&mut self) -> MessageGaps {
         self.compute_gaps();
         let mut gaps = std::mem::take(&mut self.gaps);
         let [p50_ns, p99_ns] = gaps.percentiles([50.0, 99.0]);
-        Gaps {
+        MessageGaps {
             gaps: gaps.count(),
             missed: std::mem::take(&mut self.missed),
             min_ns: gaps.min(),
@@ -143,7 +144,7 @@ impl MessageTimes {
     }
 }
 
-impl Gaps {
+impl MessageGaps {
     /// Returns a text with the number of gaps and their percentiles.
     pub(super) fn text(&self) -> String {
         let time = |ns: Option<u64>| {
@@ -190,7 +191,7 @@ mod tests {
         [20, 10, 41, 40]
             .into_iter()
             .for_each(|time| times.add_time(time));
-        let gaps = times.take();
+        let gaps = times.take_window_gaps();
         assert_eq!(
             (gaps.gaps, gaps.min_ns, gaps.p50_ns),
             (3, Some(1), Some(10))
@@ -198,8 +199,8 @@ mod tests {
         assert_eq!((gaps.p99_ns, gaps.max_ns), (Some(20), Some(20)));
         // The first gap of a window begins at the last message of the window before.
         times.add_time(48);
-        assert_eq!(times.take().max_ns, Some(7));
-        assert_eq!(times.take().max_ns, None);
+        assert_eq!(times.take_window_gaps().max_ns, Some(7));
+        assert_eq!(times.take_window_gaps().max_ns, None);
     }
 
     /// The observer looks once a millisecond, and messages may come faster than a lane holds them.
@@ -207,18 +208,18 @@ mod tests {
     fn there_is_no_gap_where_messages_were_missed() {
         let mut times = MessageTimes::default();
         [10, 20].into_iter().for_each(|time| times.add_time(time));
-        times.skip(47);
+        times.skip_messages(47);
         [500, 511].into_iter().for_each(|time| times.add_time(time));
-        let gaps = times.take();
+        let gaps = times.take_window_gaps();
         assert_eq!((gaps.gaps, gaps.missed), (2, 47));
         assert_eq!((gaps.min_ns, gaps.max_ns), (Some(10), Some(11)));
         let text = gaps.text();
         assert!(text.ends_with("  (47 messages not seen)"), "{text}");
-        times.skip(3);
+        times.skip_messages(3);
         times.add_time(900);
-        let gaps = times.take();
+        let gaps = times.take_window_gaps();
         assert_eq!((gaps.gaps, gaps.missed), (0, 3));
-        assert_eq!(times.take().missed, 0);
+        assert_eq!(times.take_window_gaps().missed, 0);
     }
 
     #[test]
@@ -227,7 +228,7 @@ mod tests {
         let number = 3 * KEPT_TIMES_MAX as u64 + 7;
         (0..number).for_each(|index| times.add_time(index * 5));
         assert!(times.newest.capacity() <= 2 * KEPT_TIMES_MAX);
-        let gaps = times.take();
+        let gaps = times.take_window_gaps();
         assert_eq!(gaps.gaps, number - 1);
         assert_eq!((gaps.min_ns, gaps.max_ns), (Some(5), Some(5)));
     }

@@ -9,15 +9,15 @@ use clap::Args;
 use horus_core::namespace::Namespace;
 use serde::Serialize;
 
-use super::gaps::{GapMeter, Gaps};
-use super::info::Process;
+use super::gaps::{GapMeter, MessageGaps};
+use super::info::EndpointProcess;
 use super::meter::{Meter, Reading, per_second};
 use super::observer::OBSERVER_POLL_PERIOD;
 use super::select::select_topics;
 use crate::cli::{parse_hertz, parse_positive_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::namespace::{replacement_of, replacement_text};
+use crate::namespace::{find_replacement_namespace, replacement_namespace_note};
 use crate::output::Tone;
 use crate::output::format::{count, participant, rate};
 use crate::stop::Deadline;
@@ -26,7 +26,7 @@ use crate::stop::Deadline;
 const DEFAULT_WINDOW: Duration = Duration::from_secs(1);
 
 /// Time between two looks whether the namespace was removed.
-const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
+const NAMESPACE_CHECK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Measure the rate of messages, exactly and at any rate
 ///
@@ -74,13 +74,13 @@ struct RateLine<'a> {
     lost: u64,
     lanes: Vec<LaneLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gaps: Option<Gaps>,
+    gaps: Option<MessageGaps>,
 }
 
 #[derive(Debug, Serialize)]
 struct LaneLine {
     lane: u32,
-    publisher: Option<Process>,
+    publisher: Option<EndpointProcess>,
     rate_hz: f64,
     messages: u64,
 }
@@ -104,9 +104,9 @@ impl Meters {
 
     /// Looks whether another namespace has the name now, and moves to it. If that namespace cannot
     /// be opened, a later call tries again.
-    fn follow_namespace(&mut self, context: &Context) {
-        if let Ok(Some(other)) = replacement_of(&self.namespace) {
-            context.print_note(replacement_text(&other));
+    fn move_to_replaced_namespace(&mut self, context: &Context) {
+        if let Ok(Some(other)) = find_replacement_namespace(&self.namespace) {
+            context.print_note(replacement_namespace_note(&other));
             self.namespace = other;
         }
         for (meter, home) in self.meters.iter_mut().zip(&mut self.homes) {
@@ -130,7 +130,7 @@ impl MeasurementSpan {
                 .map_err(|error| context.topic_failure(&namespace, name, &error))
         });
         let meters = meters.collect::<Result<Vec<_>, _>>()?;
-        context.stop.begin_stream();
+        context.stop.catch_next_signal();
         Ok(Meters {
             homes: vec![Arc::clone(&namespace); meters.len()],
             namespace,
@@ -143,7 +143,7 @@ impl MeasurementSpan {
     ///
     /// If a signal interrupts a window, `window` is not called for it. Returns a failure if a
     /// signal or the limit of `--timeout` ends the measurement before the time that `--for` sets.
-    pub(super) fn each_window(
+    pub(super) fn call_after_each_window(
         &self,
         meters: &RefCell<Meters>,
         context: &mut Context,
@@ -158,9 +158,9 @@ impl MeasurementSpan {
             .duration
             .and_then(|duration| begin.checked_add(duration));
         let mut due = begin;
-        let mut next_follow = begin + FOLLOW_PERIOD;
+        let mut next_follow = begin + NAMESPACE_CHECK_PERIOD;
         loop {
-            due = next_due(due, length, Instant::now());
+            due = next_window_end(due, length, Instant::now());
             let next = end.map_or(due, |end| end.min(due));
             let next = deadline.or_earlier(next);
             loop {
@@ -171,8 +171,8 @@ impl MeasurementSpan {
                     };
                 }
                 if Instant::now() >= next_follow {
-                    meters.borrow_mut().follow_namespace(context);
-                    next_follow = Instant::now() + FOLLOW_PERIOD;
+                    meters.borrow_mut().move_to_replaced_namespace(context);
+                    next_follow = Instant::now() + NAMESPACE_CHECK_PERIOD;
                 }
                 if Instant::now() >= next {
                     break;
@@ -182,7 +182,9 @@ impl MeasurementSpan {
             context.out.flush()?;
             match end {
                 Some(end) if Instant::now() >= end => return Ok(()),
-                Some(end) if deadline.is_over() => return Err(cut_short_failure(begin, end)),
+                Some(end) if deadline.is_over() => {
+                    return Err(measurement_cut_short_failure(begin, end));
+                }
                 None if deadline.is_over() => return Ok(()),
                 _ => {}
             }
@@ -194,7 +196,7 @@ impl MeasurementSpan {
 ///
 /// WHY not always `length` later: after the process was stopped, as by Ctrl-Z, all windows that it
 /// has missed would be printed at once, measured over microseconds.
-fn next_due(last: Instant, length: Duration, now: Instant) -> Instant {
+fn next_window_end(last: Instant, length: Duration, now: Instant) -> Instant {
     let next = last + length;
     if next > now { next } else { now + length }
 }
@@ -210,14 +212,14 @@ pub(crate) fn wait_for_window(
     let end = begin + window;
     let due = deadline.or_earlier(end);
     if context.stop.sleep_until(due) && due < end {
-        return Err(cut_short_failure(begin, end));
+        return Err(measurement_cut_short_failure(begin, end));
     }
     Ok(())
 }
 
 /// Returns a failure for a measurement from `begin` to `end` which the limit of `--timeout` has
 /// ended now.
-pub(super) fn cut_short_failure(begin: Instant, end: Instant) -> Failure {
+pub(super) fn measurement_cut_short_failure(begin: Instant, end: Instant) -> Failure {
     Failure::timeout(format_args!(
         "measured for {:.1} of {:.1} s",
         begin.elapsed().as_secs_f64(),
@@ -250,14 +252,14 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     };
     let outcome = arguments
         .span
-        .each_window(&meters, context, wait, |context| {
+        .call_after_each_window(&meters, context, wait, |context| {
             let mut gaps = gaps.borrow_mut();
             let mut meters = meters.borrow_mut();
             windows += 1;
             for (index, ((meter, _), total)) in meters.iter_mut().zip(&mut totals).enumerate() {
                 let reading = meter.read();
-                meter.release_unused();
-                let gaps = gaps.get_mut(index).map(GapMeter::take);
+                meter.close_if_unused();
+                let gaps = gaps.get_mut(index).map(GapMeter::take_window_gaps);
                 print_rate(meter.name(), &reading, gaps, context)?;
                 match total {
                     Some(total) => total.add(&reading),
@@ -276,19 +278,19 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if windows == 0 && (arguments.min.is_some() || arguments.max.is_some()) {
         return Err(Failure::interrupted());
     }
-    check_limits(arguments, &meters, &totals)
+    check_rate_limits(arguments, &meters, &totals)
 }
 
 fn print_rate(
     topic: &str,
     reading: &Reading,
-    gaps: Option<Gaps>,
+    gaps: Option<MessageGaps>,
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
         let lanes = reading.lanes.iter().map(|lane| LaneLine {
             lane: lane.lane,
-            publisher: Process::of(lane.publisher.as_ref()),
+            publisher: EndpointProcess::of(lane.publisher.as_ref()),
             rate_hz: per_second(lane.sent, reading.took),
             messages: lane.sent,
         });
@@ -357,7 +359,7 @@ fn print_summaries(context: &Context, meters: &[Meter], totals: &[Option<Reading
 }
 
 /// Returns a failure if the rate of a topic is outside the limits that `--min` and `--max` set.
-fn check_limits(
+fn check_rate_limits(
     arguments: &Arguments,
     meters: &[Meter],
     totals: &[Option<Reading>],
@@ -397,8 +399,8 @@ mod tests {
         let (begin, second) = (Instant::now(), Duration::from_secs(1));
         // A line that is printed a little late does not move the next one.
         let late = begin + second / 10;
-        assert_eq!(next_due(begin, second, late), begin + second);
+        assert_eq!(next_window_end(begin, second, late), begin + second);
         let stopped = begin + 60 * second;
-        assert_eq!(next_due(begin, second, stopped), stopped + second);
+        assert_eq!(next_window_end(begin, second, stopped), stopped + second);
     }
 }

@@ -14,7 +14,7 @@ use super::list::offered_reliability;
 use super::select::without_leading_slash;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::format::{bytes, clock, count, duration, visible};
+use crate::output::format::{bytes, count, duration, hours_minutes_seconds, visible};
 use crate::output::{Cell, Column, Table, Tone};
 use crate::process::OwnerId;
 
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 
 /// A process that publishes or subscribes to the topic.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Process {
+pub(crate) struct EndpointProcess {
     pub(crate) pid: u32,
     pub(crate) name: String,
     /// The id of the process in its namespace. It differs even between processes with the same pid,
@@ -58,7 +58,7 @@ struct TopicInfo<'a> {
     publishers: Vec<Publisher>,
     subscribers: Vec<Subscriber>,
     schemas: Vec<LaneSchema>,
-    unmatched: Vec<Unmatched>,
+    unmatched: Vec<UnmatchedEndpoints>,
 }
 
 /// The message type of one lane. WHY for each lane: publishers may send different versions of a
@@ -73,10 +73,10 @@ struct LaneSchema {
 
 /// A publisher and a subscriber that do not match, so no message passes between them.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Unmatched {
-    publisher: Option<Process>,
+pub(crate) struct UnmatchedEndpoints {
+    publisher: Option<EndpointProcess>,
     pub(crate) lane: u32,
-    subscriber: Option<Process>,
+    subscriber: Option<EndpointProcess>,
     pub(crate) slot: u32,
     pub(crate) cause: MismatchCause,
 }
@@ -91,7 +91,7 @@ pub(crate) enum MismatchCause {
 
 impl MismatchCause {
     /// Returns the name of the cause, as it is in the JSON output.
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn json_name(self) -> &'static str {
         match self {
             Self::Type => "type",
             Self::Reliability => "reliability",
@@ -102,7 +102,7 @@ impl MismatchCause {
 /// A lane, with its live publisher. The counters are those of all publishers that the lane has had.
 #[derive(Debug, Serialize)]
 struct Publisher {
-    process: Option<Process>,
+    process: Option<EndpointProcess>,
     lane: u32,
     /// The reliability that the live publisher of the lane offers, or, without one, that the last
     /// publisher has offered.
@@ -119,7 +119,7 @@ struct Publisher {
 
 #[derive(Debug, Serialize)]
 struct Subscriber {
-    process: Option<Process>,
+    process: Option<EndpointProcess>,
     slot: u32,
     received: u64,
     malformed: u64,
@@ -160,7 +160,7 @@ fn print_schema(name: &str, topic: &Inspector, context: &mut Context) -> Result<
     context.out.write_bytes(topic.schema().as_bytes())
 }
 
-impl Process {
+impl EndpointProcess {
     pub(crate) fn of(participant: Option<&Participant>) -> Option<Self> {
         let participant = participant?;
         let process = participant.process.as_ref()?;
@@ -206,7 +206,11 @@ impl<'a> TopicInfo<'a> {
             publishers: publishers.collect(),
             subscribers: topic.subscribers().iter().map(Subscriber::new).collect(),
             schemas: offers.iter().map(LaneSchema::new).collect(),
-            unmatched: topic.unmatched_pairs().iter().map(Unmatched::new).collect(),
+            unmatched: topic
+                .unmatched_pairs()
+                .iter()
+                .map(UnmatchedEndpoints::new)
+                .collect(),
         }
     }
 }
@@ -237,12 +241,12 @@ fn short_hash(hash: &str) -> String {
     format!("{}…{}", &hash[..4], &hash[hash.len() - 4..])
 }
 
-impl Unmatched {
+impl UnmatchedEndpoints {
     pub(crate) fn new(pair: &UnmatchedPair) -> Self {
         Self {
-            publisher: Process::of(Some(&pair.publisher)),
+            publisher: EndpointProcess::of(Some(&pair.publisher)),
             lane: pair.lane,
-            subscriber: Process::of(Some(&pair.subscriber)),
+            subscriber: EndpointProcess::of(Some(&pair.subscriber)),
             slot: pair.slot,
             cause: match pair.cause {
                 Mismatch::Type => MismatchCause::Type,
@@ -262,9 +266,9 @@ impl Unmatched {
         };
         format!(
             "no message passes from {} in lane {} to {} in slot {}: {reason}",
-            Process::process_text(self.publisher.as_ref()),
+            EndpointProcess::process_text(self.publisher.as_ref()),
             self.lane,
-            Process::process_text(self.subscriber.as_ref()),
+            EndpointProcess::process_text(self.subscriber.as_ref()),
             self.slot,
         )
     }
@@ -274,7 +278,7 @@ impl Publisher {
     fn new(lane: &LaneCounters, offers: &[(u32, Offer)]) -> Self {
         let offer = offers.iter().find(|(index, _)| *index == lane.lane);
         Self {
-            process: Process::of(lane.publisher.as_ref()),
+            process: EndpointProcess::of(lane.publisher.as_ref()),
             lane: lane.lane,
             reliability: offer.map(|(_, offer)| offer.reliability.to_string()),
             sent: lane.sent,
@@ -289,7 +293,7 @@ impl Publisher {
 
     /// Returns a line which says that the counts of the lane include those of earlier publishers;
     /// `None` if the lane has had only one publisher.
-    fn describe_counts(&self) -> Option<String> {
+    fn earlier_publishers_note(&self) -> Option<String> {
         (self.claims > 1).then(|| {
             format!(
                 "  lane {} has had {} publishers, one after the other: its counts are those of all",
@@ -303,7 +307,7 @@ impl Publisher {
 impl Subscriber {
     fn new(reader: &ReaderCounters) -> Self {
         Self {
-            process: Process::of(Some(&reader.subscriber)),
+            process: EndpointProcess::of(Some(&reader.subscriber)),
             slot: reader.slot,
             received: reader.received,
             malformed: reader.malformed,
@@ -319,12 +323,12 @@ impl Subscriber {
 
     /// Returns a line which says how many messages the subscriber could not read; `None` if it
     /// could read all.
-    fn describe_malformed(&self) -> Option<String> {
+    fn malformed_messages_note(&self) -> Option<String> {
         (self.malformed > 0).then(|| {
             format!(
                 "  {} could not read {} messages: their bytes are no message of its type \
                  (malformed)",
-                Process::process_text(self.process.as_ref()),
+                EndpointProcess::process_text(self.process.as_ref()),
                 count(self.malformed),
             )
         })
@@ -332,7 +336,7 @@ impl Subscriber {
 }
 
 fn print_info(info: &TopicInfo<'_>, context: &mut Context) -> Result<(), Failure> {
-    let Description { lines, tables } = info.describe();
+    let TopicDescription { lines, tables } = info.describe();
     for line in lines {
         context.out.write_line(line)?;
     }
@@ -343,21 +347,21 @@ fn print_info(info: &TopicInfo<'_>, context: &mut Context) -> Result<(), Failure
 
 /// The description of a topic as text.
 #[derive(Debug)]
-pub(crate) struct Description {
+pub(crate) struct TopicDescription {
     /// Lines of text about the settings of the topic.
     pub(crate) lines: Vec<String>,
     /// The table of the topic's publishers, and the table of its subscribers.
     pub(crate) tables: [Table; 2],
 }
 
-impl Description {
+impl TopicDescription {
     pub(crate) fn of(name: &str, topic: &Inspector) -> Self {
         TopicInfo::new(name, topic).describe()
     }
 }
 
 impl TopicInfo<'_> {
-    fn describe(&self) -> Description {
+    fn describe(&self) -> TopicDescription {
         let up_to = if self.has_variable_size { "up to " } else { "" };
         let mut lines = vec![format!(
             "{}: {}, {up_to}{} bytes, schema {}",
@@ -384,7 +388,9 @@ impl TopicInfo<'_> {
             self.backend,
         ));
         if let (Some(file), Some(allocated)) = (self.file_bytes, self.allocated_bytes) {
-            let age = self.age_ns.map(|ns| clock(Duration::from_nanos(ns)));
+            let age = self
+                .age_ns
+                .map(|ns| hours_minutes_seconds(Duration::from_nanos(ns)));
             let age = age.map(|age| format!(", made {age} ago"));
             lines.push(format!(
                 "  file {} bytes ({} reserved){}",
@@ -399,17 +405,17 @@ impl TopicInfo<'_> {
         lines.extend(
             self.publishers
                 .iter()
-                .filter_map(Publisher::describe_counts),
+                .filter_map(Publisher::earlier_publishers_note),
         );
         let subscribers = self.subscribers.iter();
-        lines.extend(subscribers.filter_map(Subscriber::describe_malformed));
+        lines.extend(subscribers.filter_map(Subscriber::malformed_messages_note));
         let unmatched = self.unmatched.iter();
         lines.extend(unmatched.map(|pair| format!("  {}", pair.describe())));
         let tables = [
             publisher_table(&self.publishers),
             subscriber_table(&self.subscribers),
         ];
-        Description { lines, tables }
+        TopicDescription { lines, tables }
     }
 }
 
@@ -434,7 +440,10 @@ fn publisher_table(publishers: &[Publisher]) -> Table {
             None => Tone::Bad,
         };
         table.add_row([
-            Cell::toned(tone, Process::process_text(publisher.process.as_ref())),
+            Cell::toned(
+                tone,
+                EndpointProcess::process_text(publisher.process.as_ref()),
+            ),
             publisher.lane.to_string().into(),
             count(publisher.sent).into(),
             loss_cell(publisher.refused),
@@ -463,7 +472,7 @@ fn subscriber_table(subscribers: &[Subscriber]) -> Table {
             ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
         };
         table.add_row([
-            Process::process_text(subscriber.process.as_ref()).into(),
+            EndpointProcess::process_text(subscriber.process.as_ref()).into(),
             subscriber.slot.to_string().into(),
             count(subscriber.received).into(),
             loss_cell(subscriber.lost),

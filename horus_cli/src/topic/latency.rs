@@ -7,8 +7,8 @@ use clap::Args;
 use horus_core::introspect::{Latencies, MESSAGES_PER_SAMPLE, ReaderCounters};
 use serde::Serialize;
 
-use super::hz::cut_short_failure;
-use super::info::Process;
+use super::hz::measurement_cut_short_failure;
+use super::info::EndpointProcess;
 use super::select::without_leading_slash;
 use crate::cli::parse_positive_seconds;
 use crate::context::Context;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 /// Number of samples for which the advised value of `--for` is long enough.
-const SAMPLES_ADVISED: f64 = 5.0;
+const ADVISED_SAMPLE_COUNT: f64 = 5.0;
 
 /// Percentiles of the latencies in a histogram. Each value is an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ pub(crate) struct Percentiles {
 #[derive(Debug, Serialize)]
 struct Latency<'a> {
     topic: &'a str,
-    subscriber: Option<Process>,
+    subscriber: Option<EndpointProcess>,
     slot: u32,
     #[serde(flatten)]
     latency: Percentiles,
@@ -117,7 +117,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     ]);
     let mut notes = Vec::new();
     for reader in &subscribers {
-        let earlier = earlier_counters(reader, before.as_deref());
+        let earlier = earlier_counters_of_subscriber(reader, before.as_deref());
         let latency = subscriber_percentiles(reader, earlier);
         if latency.samples == 0 {
             let took = before.as_ref().map(|_| took);
@@ -131,7 +131,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         if context.is_json() {
             context.out.write_json(Latency {
                 topic: name,
-                subscriber: Process::of(Some(&reader.subscriber)),
+                subscriber: EndpointProcess::of(Some(&reader.subscriber)),
                 slot: reader.slot,
                 latency,
             })?;
@@ -156,13 +156,13 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.print_note(note);
     }
     match end {
-        Some(end) if is_cut_short => Err(cut_short_failure(begin, end)),
+        Some(end) if is_cut_short => Err(measurement_cut_short_failure(begin, end)),
         _ => Ok(()),
     }
 }
 
 /// Returns those of the counters `before` that belong to the same subscriber as `reader`.
-fn earlier_counters<'a>(
+fn earlier_counters_of_subscriber<'a>(
     reader: &ReaderCounters,
     before: Option<&'a [ReaderCounters]>,
 ) -> Option<&'a ReaderCounters> {
@@ -201,7 +201,7 @@ fn no_samples_text(received: u64, took: Option<Duration>) -> String {
     let between_samples_s = took.as_secs_f64() * MESSAGES_PER_SAMPLE as f64 / received as f64;
     format!(
         "{reason}, so one is timed every {between_samples_s:.1} s: use --for {:.0}",
-        (between_samples_s * SAMPLES_ADVISED).ceil()
+        (between_samples_s * ADVISED_SAMPLE_COUNT).ceil()
     )
 }
 

@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         return print_list(arguments, &[], context);
     }
     if arguments.watch {
-        context.stop.begin_stream();
+        context.stop.catch_next_signal();
     }
     let config = context.namespace_config()?;
     loop {

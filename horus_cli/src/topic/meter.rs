@@ -115,7 +115,11 @@ impl Counters {
     /// Returns the number of messages in the lane of `later` that were sent before `self` was read.
     /// If the lane is new, its publisher may have moved here from a lane in `former_lanes`, which
     /// is then removed from there.
-    fn sent_before(&self, later: &LaneCounters, former_lanes: &mut Vec<LaneCounters>) -> u64 {
+    fn sent_in_lane_before(
+        &self,
+        later: &LaneCounters,
+        former_lanes: &mut Vec<LaneCounters>,
+    ) -> u64 {
         let mut lanes = self.lanes.iter();
         if let Some(known) = lanes.find(|counters| counters.lane == later.lane) {
             return known.sent;
@@ -157,7 +161,7 @@ impl Counters {
             publisher: counters.publisher.clone(),
             sent: counters
                 .sent
-                .saturating_sub(self.sent_before(counters, former_lanes)),
+                .saturating_sub(self.sent_in_lane_before(counters, former_lanes)),
         });
         let lanes: Vec<_> = lanes
             .filter(|lane| lane.publisher.is_some() || lane.sent > 0)
@@ -238,7 +242,7 @@ impl Meter {
 
     /// Closes the topic if no other process uses it. WHY: a topic exists as long as a process has
     /// it open, and a program that only reads must not keep it.
-    pub(crate) fn release_unused(&mut self) {
+    pub(crate) fn close_if_unused(&mut self) {
         let is_used = |inspector: &Inspector| {
             let counters = &self.last_counters;
             inspector.persists() || counters.publishers() > 0 || !counters.readers.is_empty()

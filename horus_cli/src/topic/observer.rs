@@ -11,7 +11,7 @@ use horus_core::topic::DynamicSubscriber;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::namespace::{replacement_of, replacement_text};
+use crate::namespace::{find_replacement_namespace, replacement_namespace_note};
 
 /// Time between two checks of whether another process still uses the topic.
 const USE_CHECK_PERIOD: Duration = Duration::from_millis(100);
@@ -34,7 +34,8 @@ pub(crate) struct Observer {
     name: String,
     open: Option<(Inspector, DynamicSubscriber)>,
     next_check: Instant,
-    /// True if another namespace has the path of the former one since [`Self::take_move`].
+    /// True if another namespace has the path of the former one since
+    /// [`Self::take_namespace_change_note`].
     has_moved: bool,
     /// Number of messages lost on the topics that were closed before. The current subscriber counts
     /// later losses.
@@ -63,7 +64,7 @@ impl Observer {
 
     /// Returns true if this observer reads a topic of `namespace`, and not of one that had its path
     /// before.
-    pub(crate) fn is_in(&self, namespace: &Arc<Namespace>) -> bool {
+    pub(crate) fn reads_topic_of(&self, namespace: &Arc<Namespace>) -> bool {
         Arc::ptr_eq(&self.namespace, namespace)
     }
 
@@ -78,9 +79,9 @@ impl Observer {
 
     /// Returns a note for the user if this observer has moved to a new namespace since the last
     /// call; otherwise `None`.
-    pub(crate) fn take_move(&mut self) -> Option<String> {
+    pub(crate) fn take_namespace_change_note(&mut self) -> Option<String> {
         let has_moved = mem::take(&mut self.has_moved);
-        has_moved.then(|| replacement_text(&self.namespace))
+        has_moved.then(|| replacement_namespace_note(&self.namespace))
     }
 
     /// Returns the number of messages that were overwritten before the observer read them.
@@ -99,8 +100,8 @@ impl Observer {
     /// keep it.
     fn open_or_close_topic(&mut self) {
         // It is tried again later if the new namespace cannot be opened.
-        let replacement = replacement_of(&self.namespace).ok().flatten();
-        if replacement.is_none() && self.follows_topic() {
+        let replacement = find_replacement_namespace(&self.namespace).ok().flatten();
+        if replacement.is_none() && self.is_topic_in_use() {
             return;
         }
         if let Some(namespace) = replacement {
@@ -117,7 +118,7 @@ impl Observer {
 
     /// Returns true if the topic is open and used. If another file has the name of the topic now,
     /// that file is used; returns false if it has another message type.
-    fn follows_topic(&mut self) -> bool {
+    fn is_topic_in_use(&mut self) -> bool {
         let Some((inspector, subscriber)) = &mut self.open else {
             return false;
         };

@@ -7,7 +7,7 @@ use horus_core::value::Value;
 
 use super::condition::Comparison;
 use super::field::{FieldPath, PathStep};
-use super::type_fields::{carried_type_text, fields_within, unknown_field};
+use super::type_fields::{carried_type_text, fields_within, unknown_field_failure};
 use crate::failure::Failure;
 
 /// A part of a message type, found by a path.
@@ -45,7 +45,7 @@ pub(super) fn check_comparable(
     match TypePart::find(topic, kind, comparison.path())? {
         Some(part) => {
             part.check_comparable(comparison.value())?;
-            part.check_possible(comparison)
+            part.check_can_be_fulfilled(comparison)
         }
         None => Ok(()),
     }
@@ -109,7 +109,7 @@ impl<'a> TypePart<'a> {
     fn descend(&mut self, step: &PathStep) -> Result<(), Failure> {
         let found = match step {
             PathStep::Name(name) => self.field(name)?,
-            _ => self.elements(step)?,
+            _ => self.select_elements(step)?,
         };
         self.path.push_str(&step.text());
         if let PathStep::Name(name) = step {
@@ -126,7 +126,7 @@ impl<'a> TypePart<'a> {
         match &self.sample {
             Value::Map(_) => self.sample.get(name).cloned().ok_or_else(|| {
                 let fields = fields_within(self.schema, &self.names);
-                unknown_field(Some(self.topic), self.kind, name, &fields)
+                unknown_field_failure(Some(self.topic), self.kind, name, &fields)
             }),
             Value::Array(_) | Value::Typed(_) | Value::Bytes(_) => Err(self.refusal(&format!(
                 "which has no field '{name}': write {}[0] for its first element",
@@ -138,10 +138,10 @@ impl<'a> TypePart<'a> {
 
     /// Returns the elements of the part that `step` selects. The part must be an array, and have at
     /// least one of these elements.
-    fn elements(&self, step: &PathStep) -> Result<Value, Failure> {
+    fn select_elements(&self, step: &PathStep) -> Result<Value, Failure> {
         let brackets = step.text();
         let count = match &self.sample {
-            Value::Typed(_) | Value::Bytes(_) if self.is_trailing() => {
+            Value::Typed(_) | Value::Bytes(_) if self.is_trailing_array() => {
                 // The elements differ from message to message, but not their type.
                 let element = PathStep::Index(0).get(&self.sample);
                 return Ok(match step {
@@ -210,16 +210,16 @@ impl<'a> TypePart<'a> {
 
     /// Returns a failure if `comparison` is false for every number that the type of the part can
     /// hold.
-    fn check_possible(&self, comparison: &Comparison) -> Result<(), Failure> {
+    fn check_can_be_fulfilled(&self, comparison: &Comparison) -> Result<(), Failure> {
         let Some(primitive) = self.primitive() else {
             return Ok(());
         };
         let value = comparison.value();
         let range = match (primitive, integer_range(primitive)) {
-            (_, Some((min, max))) if !comparison.holds_for_integers(&min, &max) => {
+            (_, Some((min, max))) if !comparison.can_hold_for_integers(&min, &max) => {
                 format!("a whole number from {min} to {max}")
             }
-            (Primitive::F32, _) if !comparison.holds_for_single_precision() => {
+            (Primitive::F32, _) if !comparison.can_hold_for_single_precision() => {
                 format!("a number up to {:e}", f32::MAX)
             }
             _ => return Ok(()),
@@ -231,7 +231,7 @@ impl<'a> TypePart<'a> {
 
     /// Returns true if the part is the array at the end of the message, whose length may differ
     /// from message to message.
-    fn is_trailing(&self) -> bool {
+    fn is_trailing_array(&self) -> bool {
         let tail = self.schema.tail.as_ref();
         tail.is_some_and(|tail| tail.name == self.names)
     }
@@ -260,9 +260,9 @@ impl<'a> TypePart<'a> {
                 format!("an array of {} {what}", values.len())
             }
             _ => {
-                let name = self.number_name();
+                let name = self.number_type_name();
                 match &self.sample {
-                    Value::Typed(_) | Value::Bytes(_) if self.is_trailing() => {
+                    Value::Typed(_) | Value::Bytes(_) if self.is_trailing_array() => {
                         format!("an array of {name}, of any length")
                     }
                     Value::Typed(array) => format!("an array of {} {name}", array.len()),
@@ -274,7 +274,7 @@ impl<'a> TypePart<'a> {
     }
 
     /// Returns the name of the type of number in the part, such as `f64`.
-    fn number_name(&self) -> &'static str {
+    fn number_type_name(&self) -> &'static str {
         self.primitive().map_or("number", Primitive::name)
     }
 

@@ -22,8 +22,8 @@ use horus_core::value::json::{TYPES_KEY, from_json};
 use super::field::FieldPath;
 use super::publish_lines;
 use super::select::without_leading_slash;
-use super::stamps::Stamps;
-use super::type_fields::{carried_type_text, fields_within, unknown_field};
+use super::stamps::TimeFields;
+use super::type_fields::{carried_type_text, fields_within, unknown_field_failure};
 use super::typed_value;
 use crate::cli::{parse_hertz, parse_number};
 use crate::context::Context;
@@ -36,7 +36,7 @@ use crate::stop::Deadline;
 const DEFAULT_HZ: f64 = 1.0;
 
 /// Maximum delay after which messages are still sent in place of those that were missed.
-const CATCH_UP_MAX: Duration = Duration::from_millis(10);
+const CATCH_UP_DELAY_MAX: Duration = Duration::from_millis(10);
 
 /// Time between two checks of the number of subscribers.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
@@ -88,12 +88,12 @@ pub(crate) struct Arguments {
     /// Settings to offer [default: reliable; if the topic keeps messages, latched,
     /// which is best effort and reaches no subscriber that requests reliable]
     #[arg(long, value_name = "PRESET", hide_possible_values = true)]
-    qos: Option<Preset>,
+    qos: Option<QosPreset>,
 }
 
 impl Arguments {
     /// Returns the name of the topic, for errors about its type; `None` if the user named the type.
-    fn carrying_topic(&self) -> Option<&str> {
+    fn topic_for_type_errors(&self) -> Option<&str> {
         let names_type = self.second.is_some();
         (!names_type).then(|| without_leading_slash(&self.topic))
     }
@@ -117,7 +117,7 @@ impl Arguments {
 
 /// The presets of quality of service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Preset {
+enum QosPreset {
     Default,
     #[value(name = "sensor_data")]
     SensorData,
@@ -126,7 +126,7 @@ enum Preset {
     Latched,
 }
 
-impl Preset {
+impl QosPreset {
     fn qos(self) -> Qos {
         match self {
             Self::Default => Qos::new(),
@@ -143,7 +143,7 @@ pub(super) struct MessageSource {
     kind: DynamicType,
     value: Value,
     /// The fields that get the current time in each message.
-    stamps: Stamps,
+    stamps: TimeFields,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
@@ -202,18 +202,18 @@ fn parse_value(typed: &str, deadline: Deadline) -> Result<Value, Failure> {
         ));
     }
     if path.is_none() && typed != "-" {
-        return value_of_text(typed, &shortened(typed));
+        return parse_message_text(typed, &shortened(typed));
     }
     let origin = path.clone().unwrap_or_else(|| "stdin".to_owned());
     // WHY a limit: a pipe may never end.
-    let read = deadline.limit(move || match path {
+    let read = deadline.call_until_deadline(move || match path {
         Some(path) => fs::read_to_string(path),
         None => io::read_to_string(io::stdin()),
     })?;
     let text = read
         .ok_or_else(|| Failure::timeout(format_args!("{origin} has not ended")))?
         .map_err(|error| Failure::unreadable_file(&origin, &error))?;
-    value_of_text(&text, &origin)
+    parse_message_text(&text, &origin)
 }
 
 /// Returns the text of an error about a field; about the whole message, its path is empty.
@@ -225,14 +225,14 @@ fn without_empty_path(text: &str) -> String {
 }
 
 /// Parses a message in JSON5. `origin` names the text in errors.
-pub(super) fn value_of_text(text: &str, origin: &str) -> Result<Value, Failure> {
+pub(super) fn parse_message_text(text: &str, origin: &str) -> Result<Value, Failure> {
     let value = typed_value::parse(text)
         .map_err(|error| Failure::usage(format_args!("{origin}: {error}")))?;
-    with_listed_types(value, origin)
+    apply_listed_types(value, origin)
 }
 
 /// Applies the list of types that `horus topic echo --json` prints in a message, if there is one.
-pub(super) fn with_listed_types(value: Value, origin: &str) -> Result<Value, Failure> {
+pub(super) fn apply_listed_types(value: Value, origin: &str) -> Result<Value, Failure> {
     if value.get(TYPES_KEY).is_none() {
         return Ok(value);
     }
@@ -321,7 +321,7 @@ impl MessageSource {
     ) -> Result<Self, Failure> {
         let now = arguments.now.as_ref();
         Ok(Self {
-            stamps: Stamps::new(now, (arguments.carrying_topic(), kind), &value)?,
+            stamps: TimeFields::new(now, (arguments.topic_for_type_errors(), kind), &value)?,
             kind: kind.clone(),
             value,
         })
@@ -330,7 +330,7 @@ impl MessageSource {
     /// Returns the encoded bytes of the next message. If messages are stamped, the message contains
     /// the current time.
     pub(super) fn next_message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
-        let topic = arguments.carrying_topic();
+        let topic = arguments.topic_for_type_errors();
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
             let message = self.kind.encode(&self.value);
             return message.map_err(|error| {
@@ -343,7 +343,7 @@ impl MessageSource {
         let refuse = |error: FieldError| match error {
             FieldError::NoSuchField { path, name } => {
                 let outer = path.rsplit_once('.').map_or("", |(outer, _)| outer);
-                unknown_field(topic, &self.kind, &name, &fields_within(schema, outer))
+                unknown_field_failure(topic, &self.kind, &name, &fields_within(schema, outer))
             }
             error => Failure::refused(format_args!(
                 "{}: {}",
@@ -358,12 +358,12 @@ impl MessageSource {
             fields.copy_from_slice(&default);
             layout.set(&mut message, "", &self.value).map_err(refuse)?;
         }
-        self.stamps.set(layout, &mut message);
+        self.stamps.write_current_time(layout, &mut message);
         let is_it = |kind: &&FramedKind| {
             kind.schema().name == schema.name && kind.schema().hash() == self.kind.hash()
         };
         if let Some(kind) = FRAMED_KINDS.iter().find(is_it) {
-            complete_header(kind, &mut message).map_err(|error| {
+            fill_in_header(kind, &mut message).map_err(|error| {
                 Failure::refused(format_args!(
                     "{}: {error}",
                     carried_type_text(topic, &self.kind)
@@ -381,13 +381,13 @@ impl MessageSource {
 ///
 /// The header contradicts itself, or announces another number of data bytes than there are. No
 /// subscriber could receive such a message.
-fn complete_header(kind: &FramedKind, message: &mut [u8]) -> Result<(), HeaderError> {
+fn fill_in_header(kind: &FramedKind, message: &mut [u8]) -> Result<(), HeaderError> {
     let (header, data) = message.split_at_mut(kind.schema().size);
     kind.fill_computed_fields(header);
     let found = data.len();
     if found > 0
         && kind.data_bytes(header) == Ok(0)
-        && let Some(counted) = with_count(kind, header, found)
+        && let Some(counted) = header_with_data_count(kind, header, found)
     {
         header.copy_from_slice(&counted);
     }
@@ -404,7 +404,7 @@ fn complete_header(kind: &FramedKind, message: &mut [u8]) -> Result<(), HeaderEr
 
 /// Returns the header with the number of its data, if these are always numbers of one type in a
 /// row, as those of `Bytes`; otherwise `None`.
-fn with_count(kind: &FramedKind, header: &[u8], data_bytes: usize) -> Option<Vec<u8>> {
+fn header_with_data_count(kind: &FramedKind, header: &[u8], data_bytes: usize) -> Option<Vec<u8>> {
     let dtype = DType::from_primitive(kind.schema().tail?.primitive)?;
     let default = kind.array_layout(&kind.default_header(), 0)?;
     let mut header = header.to_vec();
@@ -474,9 +474,9 @@ pub(super) fn check_none_refused(
 /// WHY not always `due + period`: after a stop of this process, such as Ctrl-Z, all missed messages
 /// would be sent at once. WHY not always from `now`: at high rates each sleep ends late, and the
 /// rate would be too low.
-fn next_due(due: Instant, period: Duration, now: Instant) -> Instant {
+fn next_send_time(due: Instant, period: Duration, now: Instant) -> Instant {
     let next = due + period;
-    if now.saturating_duration_since(next) > CATCH_UP_MAX {
+    if now.saturating_duration_since(next) > CATCH_UP_DELAY_MAX {
         return now + period;
     }
     next
@@ -496,7 +496,7 @@ impl Sender<'_> {
     /// signal or the time limit of `--timeout` ends the command.
     fn send_all(&mut self, number: Option<u64>, context: &Context) -> Result<(), Failure> {
         if number != Some(1) {
-            context.stop.begin_stream();
+            context.stop.catch_next_signal();
         }
         let deadline = context.deadline();
         let period = Duration::from_secs_f64(1.0 / self.arguments.rate.unwrap_or(DEFAULT_HZ));
@@ -507,7 +507,7 @@ impl Sender<'_> {
             if is_done(self) {
                 break;
             }
-            due = next_due(due, period, Instant::now());
+            due = next_send_time(due, period, Instant::now());
             let is_signalled = !context.stop.sleep_until(deadline.or_earlier(due));
             match number {
                 Some(_) if is_signalled => return Err(Failure::interrupted()),

@@ -11,15 +11,15 @@ use horus_core::topic::DynamicPublisher;
 use horus_core::value::Value;
 
 use super::publish::{
-    Arguments, MessageSource, check_none_refused, open_publisher, print_counts, value_of_text,
-    wait_for_subscribers, with_listed_types,
+    Arguments, MessageSource, apply_listed_types, check_none_refused, open_publisher,
+    parse_message_text, print_counts, wait_for_subscribers,
 };
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::stop::{Deadline, start_thread};
 
 /// Maximum number of lines that are read ahead.
-const LINES_AHEAD_MAX: usize = 64;
+const READ_AHEAD_LINES_MAX: usize = 64;
 
 /// Time between two checks for signals while no line comes.
 const SIGNAL_CHECK_PERIOD: Duration = Duration::from_millis(10);
@@ -31,7 +31,7 @@ const RETRY_PERIOD: Duration = Duration::from_millis(1);
 const ECHO_KEYS: [&str; 4] = ["horus", "lane", "number", "message"];
 
 /// The lines of a file or of stdin.
-struct Lines {
+struct InputLines {
     /// The name of the input, for errors.
     origin: String,
     received: Receiver<io::Result<String>>,
@@ -53,11 +53,11 @@ struct LineSender<'a> {
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let (type_name, input) = arguments.type_and_value()?;
     let deadline = context.deadline();
-    let mut lines = Lines::open(input, deadline)?;
+    let mut lines = InputLines::open(input, deadline)?;
     let namespace = context.open_namespace()?;
     let publisher = open_publisher(arguments, context, &namespace, type_name)?;
     wait_for_subscribers(arguments, &publisher, context)?;
-    context.stop.begin_stream();
+    context.stop.catch_next_signal();
     let mut sender = LineSender {
         arguments,
         publisher,
@@ -70,16 +70,18 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     outcome
 }
 
-impl Lines {
+impl InputLines {
     /// Begins to read `input`, which is `-` for stdin or `@` and the name of a file.
     fn open(input: &str, deadline: Deadline) -> Result<Self, Failure> {
         let (origin, reader): (_, Box<dyn BufRead + Send>) = match input.strip_prefix('@') {
             Some(path) => {
                 let owned = path.to_owned();
                 // WHY a limit: a pipe that has a name waits for its other end.
-                let opened = deadline.limit(move || File::open(owned))?.ok_or_else(|| {
-                    Failure::timeout(format_args!("{path}: nobody has opened it to write"))
-                })?;
+                let opened = deadline
+                    .call_until_deadline(move || File::open(owned))?
+                    .ok_or_else(|| {
+                        Failure::timeout(format_args!("{path}: nobody has opened it to write"))
+                    })?;
                 let file = opened.map_err(|error| Failure::unreadable_file(path, &error))?;
                 (path, Box::new(BufReader::new(file)))
             }
@@ -90,7 +92,7 @@ impl Lines {
                 )));
             }
         };
-        let (sender, received) = sync_channel(LINES_AHEAD_MAX);
+        let (sender, received) = sync_channel(READ_AHEAD_LINES_MAX);
         // WHY a thread: a signal does not end a read from a terminal or a pipe.
         start_thread(move || {
             for line in reader.lines() {
@@ -124,7 +126,7 @@ impl Lines {
             self.number += 1;
             let line = line.map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidData => {
-                    Failure::usage(format_args!("{}: {error}", self.place()))
+                    Failure::usage(format_args!("{}: {error}", self.position_text()))
                 }
                 _ => Failure::unreadable_file(&self.origin, &error),
             })?;
@@ -136,23 +138,23 @@ impl Lines {
     }
 
     fn parse(&self, line: &str) -> Result<Value, Failure> {
-        let value = value_of_text(line, &self.place())?;
+        let value = parse_message_text(line, &self.position_text())?;
         if ECHO_KEYS.iter().any(|key| value.get(key).is_none()) {
             return Ok(value);
         }
         let [.., message] = ECHO_KEYS;
         let message = value.get(message).cloned().unwrap_or_default();
-        with_listed_types(message, &self.place())
+        apply_listed_types(message, &self.position_text())
     }
 
     /// Returns the name of the input and the number of the last line, for errors.
-    fn place(&self) -> String {
+    fn position_text(&self) -> String {
         format!("{}: line {}", self.origin, self.number)
     }
 }
 
 impl LineSender<'_> {
-    fn send_all(&mut self, lines: &mut Lines, context: &Context) -> Result<(), Failure> {
+    fn send_all(&mut self, lines: &mut InputLines, context: &Context) -> Result<(), Failure> {
         let period = self
             .arguments
             .rate
@@ -193,10 +195,10 @@ impl LineSender<'_> {
 
     /// Sends the message of a line. If the topic is full, waits until it is not, unless the
     /// messages have a rate.
-    fn send(&mut self, value: Value, lines: &Lines, context: &Context) -> Result<(), Failure> {
+    fn send(&mut self, value: Value, lines: &InputLines, context: &Context) -> Result<(), Failure> {
         let source = MessageSource::new(self.arguments, self.publisher.message_type(), value);
         let message = source.and_then(|source| source.next_message(self.arguments));
-        let message = message.map_err(|failure| failure.with_place(&lines.place()))?;
+        let message = message.map_err(|failure| failure.with_prefix(&lines.position_text()))?;
         loop {
             match self.publisher.send_bytes(&message) {
                 Ok(()) => {

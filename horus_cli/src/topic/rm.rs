@@ -10,7 +10,7 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use super::meter::Counters;
 use super::select::select_topics;
 use crate::context::Context;
-use crate::estop::refuse_to_forget_stop;
+use crate::estop::check_stop_is_not_engaged;
 use crate::failure::Failure;
 use crate::output::format::participant;
 
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if names.len() == 1 {
         return failures.pop().map_or(Ok(()), Err);
     }
-    Failure::of_several(&failures, names.len(), "not removed")
+    Failure::result_of_attempts(&failures, names.len(), "not removed")
 }
 
 /// Removes the topic `name`. Returns a failure if it does not exist or is in use, or if it keeps an
@@ -62,7 +62,7 @@ fn remove(namespace: &Arc<Namespace>, name: &str, context: &Context) -> Result<(
         Err(_) => Vec::new(),
     };
     if name == EMERGENCY_STOP_TOPIC {
-        refuse_to_forget_stop(namespace)?;
+        check_stop_is_not_engaged(namespace)?;
     }
     let is_gone =
         remove_topic(namespace, name).map_err(|error| Failure::from_topic_error(&error))?;

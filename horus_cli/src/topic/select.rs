@@ -6,7 +6,7 @@ use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::Namespace;
 
 use super::pattern::{is_pattern, matches_pattern};
-use crate::context::{Context, near_topics_text};
+use crate::context::{Context, similar_topics_text};
 use crate::failure::Failure;
 
 /// Prefix of the names of the library's internal topics.
@@ -20,14 +20,14 @@ pub(crate) fn is_internal_topic(name: &str) -> bool {
 
 /// Returns true if the topic `name` may be offered to a user who typed `wanted`. Internal topics
 /// are only offered if `wanted` begins with [`INTERNAL_PREFIX`].
-fn may_be_meant(wanted: &str, name: &str) -> bool {
+fn may_suggest_topic(wanted: &str, name: &str) -> bool {
     is_internal_topic(wanted) || !is_internal_topic(name)
 }
 
 /// Returns true if `pattern` selects the topic `name`. It selects internal topics only if it begins
 /// with [`INTERNAL_PREFIX`].
 pub(super) fn is_selected_by(pattern: &str, name: &str) -> bool {
-    matches_pattern(pattern, name) && may_be_meant(pattern, name)
+    matches_pattern(pattern, name) && may_suggest_topic(pattern, name)
 }
 
 /// Returns `name` without a leading slash. ROS users type topic names with a leading slash.
@@ -92,7 +92,7 @@ fn matching_topics(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<Stri
             None => String::new(),
         };
         let is_wanted = |name: &str| is_selected_by(pattern, name);
-        let near = near_topics_text(namespace.config(), pattern, others, is_wanted);
+        let near = similar_topics_text(namespace.config(), pattern, others, is_wanted);
         return Err(Failure::not_found(format_args!(
             "no topic matches '{pattern}' in namespace '{}'.{only_internal}{near}",
             namespace.config().name()

@@ -6,7 +6,7 @@ use horus_core::topic::{DynamicSchema, DynamicType};
 use horus_core::value::Value;
 
 use super::field::FieldPath;
-use super::type_fields::{carried_type_text, fields_within, unknown_field};
+use super::type_fields::{carried_type_text, fields_within, unknown_field_failure};
 use crate::failure::Failure;
 
 /// Name of the message field that gets the time of the send by CLOCK_REALTIME, unless the argument
@@ -19,14 +19,14 @@ const MONOTONIC_FIELD: &str = "monotonic_ns";
 
 /// A clock that gives the time of a message.
 #[derive(Debug, Clone, Copy)]
-enum Clock {
+enum FieldClock {
     /// CLOCK_REALTIME: nanoseconds since 1970.
     Realtime,
     /// CLOCK_MONOTONIC.
     Monotonic,
 }
 
-impl Clock {
+impl FieldClock {
     fn now_ns(self) -> u64 {
         match self {
             Self::Realtime => timestamp_now_ns(),
@@ -37,9 +37,9 @@ impl Clock {
 
 /// The fields of messages that get the time of each message, and the clock of that time.
 #[derive(Debug)]
-pub(super) struct Stamps(Vec<(String, Clock)>);
+pub(super) struct TimeFields(Vec<(String, FieldClock)>);
 
-impl Stamps {
+impl TimeFields {
     /// Returns the fields that get the time in messages of the type `kind` with the content
     /// `value`: those that `value` does not name. `now` is the field that the user named; `topic`
     /// is the topic of the messages, or `None` if the user named the type.
@@ -57,12 +57,12 @@ impl Stamps {
         }
         let named = now.map_or(TIME_FIELD, FieldPath::text);
         let stamps = [
-            (named, Clock::Realtime),
-            (MONOTONIC_FIELD, Clock::Monotonic),
+            (named, FieldClock::Realtime),
+            (MONOTONIC_FIELD, FieldClock::Monotonic),
         ];
-        let is_stamped = |(field, _): &(&str, Clock)| {
+        let is_stamped = |(field, _): &(&str, FieldClock)| {
             let path = FieldPath::parse(field);
-            holds_time(kind, field) && path.is_ok_and(|path| path.get(value).is_none())
+            has_time_field(kind, field) && path.is_ok_and(|path| path.get(value).is_none())
         };
         let stamps = stamps.into_iter().filter(is_stamped);
         let stamps = stamps.map(|(field, clock)| (field.to_owned(), clock));
@@ -70,7 +70,7 @@ impl Stamps {
     }
 
     /// Writes the current time into the fields of `message`, which has this layout.
-    pub(super) fn set(&self, layout: &Layout, message: &mut [u8]) {
+    pub(super) fn write_current_time(&self, layout: &Layout, message: &mut [u8]) {
         for (field, clock) in &self.0 {
             // Cannot fail, as the field is there, and holds a number of 64 bits.
             let _ = layout.set(message, field, &clock.now_ns().into());
@@ -80,7 +80,7 @@ impl Stamps {
 
 /// Returns true if messages of the type `kind` have a field at this path that is a single integer
 /// of 64 bits.
-fn holds_time(kind: &DynamicType, path: &str) -> bool {
+fn has_time_field(kind: &DynamicType, path: &str) -> bool {
     let DynamicSchema::Plain { schema, .. } = kind.schema() else {
         return false;
     };
@@ -96,7 +96,7 @@ fn holds_time(kind: &DynamicType, path: &str) -> bool {
 /// Returns a failure if messages of the type `kind` have no field at this path that holds a time.
 /// `topic` is the topic of the messages, or `None` if the user named the type.
 fn check_time_field(topic: Option<&str>, kind: &DynamicType, path: &str) -> Result<(), Failure> {
-    if holds_time(kind, path) {
+    if has_time_field(kind, path) {
         return Ok(());
     }
     let what = carried_type_text(topic, kind);
@@ -113,5 +113,5 @@ fn check_time_field(topic: Option<&str>, kind: &DynamicType, path: &str) -> Resu
     }
     let outer = path.rsplit_once('.').map_or("", |(outer, _)| outer);
     let names = fields_within(schema, outer);
-    Err(unknown_field(topic, kind, path, &names))
+    Err(unknown_field_failure(topic, kind, path, &names))
 }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// Returns a failure which says that the messages have no field `name`, and lists `fields`, the
 /// fields that they have. The messages are those of `topic` or, if it is `None`, of a type that the
 /// user named.
-pub(super) fn unknown_field(
+pub(super) fn unknown_field_failure(
     topic: Option<&str>,
     kind: &DynamicType,
     name: &str,

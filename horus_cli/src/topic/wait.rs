@@ -13,7 +13,7 @@ use super::select::without_leading_slash;
 use crate::cli::parse_number;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::namespace::{replacement_of, replacement_text};
+use crate::namespace::{find_replacement_namespace, replacement_namespace_note};
 
 /// Time between two checks of the conditions that the command waits for.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
@@ -43,13 +43,13 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     // The number of messages at the first look, or 0 if there was no topic.
     let mut sent_at_begin = None;
     loop {
-        if let Some(other) = replacement_of(&namespace)? {
-            context.print_note(replacement_text(&other));
+        if let Some(other) = find_replacement_namespace(&namespace)? {
+            context.print_note(replacement_namespace_note(&other));
             namespace = other;
             // All topics there are new.
             sent_at_begin = Some(0);
         }
-        let missing = describe_missing(arguments, &namespace, name, &mut sent_at_begin)?;
+        let missing = unfulfilled_condition_text(arguments, &namespace, name, &mut sent_at_begin)?;
         let Some(missing) = missing else {
             return Ok(());
         };
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 ///
 /// WHY each call opens the topic again: if it stayed open, it would continue to exist after the
 /// processes that use it have ended.
-fn describe_missing(
+fn unfulfilled_condition_text(
     arguments: &Arguments,
     namespace: &Arc<Namespace>,
     name: &str,

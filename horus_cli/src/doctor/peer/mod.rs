@@ -33,7 +33,7 @@ pub(super) fn check_peer(pid: u32, context: &Context) -> Result<Vec<Finding>, Fa
         compare_pid_namespaces(&peer),
     ];
     findings.push(compare_mounts(&peer, &config));
-    let (finding, meets) = compare_namespaces(&peer, &config);
+    let (finding, meets) = find_if_namespace_is_shared(&peer, &config);
     findings.push(finding);
     if meets {
         findings.extend(topics::check_topics(&peer, context)?);
@@ -120,10 +120,10 @@ fn compare_mounts(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
 
 /// Compares the namespaces that the process has open with the namespace of this command. The
 /// returned bool is true if the process has the namespace of this command open.
-fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
+fn find_if_namespace_is_shared(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
     const CHECK_NAME: &str = "namespace";
     let path = namespace_path(config);
-    let own = OpenNamespace::identity_at(&path);
+    let own = OpenNamespace::registry_device_and_inode(&path);
     let open = match &peer.namespaces {
         Ok(open) => open,
         Err(error) => {
@@ -150,7 +150,7 @@ fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding,
                 "by its variables it would open {}, and this command opens {shown}: give both the \
                  same {}",
                 expected.display(),
-                differing_variables(&expected, &path)
+                differing_environment_variables(&expected, &path)
             ),
             None => format!("this command opens {shown}"),
         };
@@ -172,7 +172,7 @@ fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding,
             format!("it has {theirs} open, and this command opens {shown}"),
             format!(
                 "give both the same {}",
-                differing_variables(&other.path, &path)
+                differing_environment_variables(&other.path, &path)
             ),
         )
     };
@@ -181,10 +181,10 @@ fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding,
 
 /// Returns the names of the environment variables whose values make the paths of two namespaces
 /// differ.
-fn differing_variables(one: &Path, other: &Path) -> &'static str {
+fn differing_environment_variables(one_namespace: &Path, other_namespace: &Path) -> &'static str {
     match (
-        one.parent() == other.parent(),
-        one.file_name() == other.file_name(),
+        one_namespace.parent() == other_namespace.parent(),
+        one_namespace.file_name() == other_namespace.file_name(),
     ) {
         (true, _) => "HORUS_NAMESPACE",
         (false, true) => "HORUS_SHM_DIR (or HORUS_SHM_GROUP)",

@@ -108,7 +108,7 @@ impl PeerProcess {
         let variables = self.variables.as_ref()?;
         let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
         let default = match set("HORUS_SHM_GROUP") {
-            Some(group) => format!("/dev/shm/horus-g{}", group_number(group)),
+            Some(group) => format!("/dev/shm/horus-g{}", group_id_text(group)),
             None => format!("/dev/shm/horus-{}", self.credentials.uid),
         };
         let dir = set("HORUS_SHM_DIR").map_or(default, String::clone);
@@ -152,18 +152,18 @@ impl Credentials {
 impl OpenNamespace {
     /// Returns the device number and the inode number of the registry file in the directory `dir`.
     /// Returns `None` if there is no registry file, which means that `dir` is not a namespace.
-    pub(super) fn identity_at(dir: &Path) -> Option<(u64, u64)> {
+    pub(super) fn registry_device_and_inode(dir: &Path) -> Option<(u64, u64)> {
         let registry = fs::metadata(dir.join(REGISTRY_FILE)).ok()?;
         Some((registry.dev(), registry.ino()))
     }
 }
 
-/// Returns the number of the group `group`, which is the name or the number of a group. Returns
-/// `group` itself if there is no such group: a program with it opens no namespace.
-fn group_number(group: &str) -> String {
-    let config = NamespaceConfig::new("/", NamespaceName::default()).with_group(group);
+/// Returns the number of the group with the name or number `name_or_id`. Returns
+/// `name_or_id` itself if there is no such group: a program with it opens no namespace.
+fn group_id_text(name_or_id: &str) -> String {
+    let config = NamespaceConfig::new("/", NamespaceName::default()).with_group(name_or_id);
     let gid = config.ok().and_then(|config| config.gid());
-    gid.map_or_else(|| group.to_owned(), |gid| gid.to_string())
+    gid.map_or_else(|| name_or_id.to_owned(), |gid| gid.to_string())
 }
 
 /// Returns the value of the field `name` in `status`, the content of `/proc/PID/status`; `None` if

@@ -119,12 +119,22 @@ impl TopicRole {
         if self.publishes {
             let found = format!("it publishes {topic}");
             let verbs = ("subscribe", "subscribes");
-            findings.push(self.sharing_finding(&found, verbs, self.other_subscribers, names));
+            findings.push(self.finding_about_other_endpoints(
+                &found,
+                verbs,
+                self.other_subscribers,
+                names,
+            ));
         }
         if self.subscribes {
             let found = format!("it subscribes to {topic}");
             let verbs = ("publish", "publishes");
-            findings.push(self.sharing_finding(&found, verbs, self.other_publishers, names));
+            findings.push(self.finding_about_other_endpoints(
+                &found,
+                verbs,
+                self.other_publishers,
+                names,
+            ));
         }
         if self.is_unreliable {
             let found = format!(
@@ -142,27 +152,27 @@ impl TopicRole {
     }
 
     /// Returns a finding about the process as a publisher, or as a subscriber. `others` is the
-    /// number of endpoints with the opposite role in other processes. `many` and `one` are the verb
-    /// for that opposite role, such as "subscribe" and "subscribes".
-    fn sharing_finding(
+    /// number of endpoints with the opposite role in other processes. `plural_verb` and
+    /// `singular_verb` are the verb for that opposite role, such as "subscribe" and "subscribes".
+    fn finding_about_other_endpoints(
         &self,
         found: &str,
-        (many, one): (&str, &str),
+        (plural_verb, singular_verb): (&str, &str),
         others: usize,
-        names: &[String],
+        topic_names: &[String],
     ) -> Finding {
         const CHECK_NAME: &str = "topic";
         if others > 0 {
-            let found = format!("{found}, and {others} in other processes {many}");
+            let found = format!("{found}, and {others} in other processes {plural_verb}");
             return Finding::ok(CHECK_NAME, found);
         }
-        let others: Vec<String> = names
+        let others: Vec<String> = topic_names
             .iter()
             .filter(|name| **name != self.topic)
             .cloned()
             .collect();
         let near = nearest::suggestion_text(&self.topic, &others);
-        let found = format!("{found}, and nobody else {one}");
+        let found = format!("{found}, and nobody else {singular_verb}");
         Finding::note(
             CHECK_NAME,
             found,

@@ -8,7 +8,7 @@ use horus_core::namespace::Namespace;
 use serde::Serialize;
 
 use super::http::to_json;
-use crate::output::versioned;
+use crate::output::with_format_version;
 use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 
 /// Number of events that are kept for pages that are opened later. Older events are dropped.
@@ -20,7 +20,7 @@ const PAGES_MAX: usize = 8;
 /// Shares the newest sample between the threads of all pages. A page that reads slowly misses the
 /// samples in between.
 #[derive(Debug)]
-pub(super) struct Hub {
+pub(super) struct SampleBroadcast {
     allows_control: bool,
     newest: Mutex<NewestSample>,
     pages: AtomicUsize,
@@ -89,9 +89,9 @@ impl<'a> NodeHistograms<'a> {
 
 /// A guard that counts a page as open until the guard is dropped.
 #[derive(Debug)]
-pub(super) struct OpenPageGuard<'a>(&'a Hub);
+pub(super) struct OpenPageGuard<'a>(&'a SampleBroadcast);
 
-impl Hub {
+impl SampleBroadcast {
     pub(super) fn new(allows_control: bool) -> Self {
         Self {
             allows_control,
@@ -103,7 +103,7 @@ impl Hub {
     /// Replaces the newest sample by `sample`, and adds the events of `sample` to the events kept.
     pub(super) fn publish(&self, mut sample: Sample, namespace: Option<&Arc<Namespace>>) {
         let events = std::mem::take(&mut sample.events);
-        let state = to_json(versioned(PageState {
+        let state = to_json(with_format_version(PageState {
             allow_control: self.allows_control,
             sample: &sample,
             histograms: sample.nodes.iter().map(NodeHistograms::of).collect(),
@@ -117,7 +117,7 @@ impl Hub {
             namespace: namespace.map(Arc::clone),
             used_topics: used_topics.map(|topic| topic.name.clone()).collect(),
         };
-        let mut newest = self.newest();
+        let mut newest = self.lock_newest_sample();
         newest.version += 1;
         newest.state = state.into();
         newest.known = Arc::new(known);
@@ -136,13 +136,13 @@ impl Hub {
     }
 
     /// Locks the newest sample. The guard must not be kept for long.
-    pub(super) fn newest(&self) -> MutexGuard<'_, NewestSample> {
+    pub(super) fn lock_newest_sample(&self) -> MutexGuard<'_, NewestSample> {
         // Each change is complete whenever the lock is free, also after a panic.
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if at least one page is open.
-    pub(super) fn is_watched(&self) -> bool {
+    pub(super) fn has_open_page(&self) -> bool {
         // Relaxed: the number stands alone, here and below.
         self.pages.load(Ordering::Relaxed) > 0
     }
@@ -191,35 +191,37 @@ mod tests {
 
     #[test]
     fn each_page_gets_the_events_that_it_has_not_seen() {
-        let hub = Hub::new(false);
-        hub.publish(sample(2), None);
-        let (json, last) = hub.newest().events_after(0).unwrap();
+        let broadcast = SampleBroadcast::new(false);
+        broadcast.publish(sample(2), None);
+        let (json, last) = broadcast.lock_newest_sample().events_after(0).unwrap();
         assert_eq!(last, 2);
         let json = String::from_utf8(json).unwrap();
         assert_eq!(json.matches("\"number\":").count(), 2, "{json}");
-        assert!(hub.newest().events_after(last).is_none());
-        hub.publish(sample(3), None);
-        assert_eq!(hub.newest().version, 2);
-        let (json, last) = hub.newest().events_after(last).unwrap();
+        assert!(broadcast.lock_newest_sample().events_after(last).is_none());
+        broadcast.publish(sample(3), None);
+        assert_eq!(broadcast.lock_newest_sample().version, 2);
+        let (json, last) = broadcast.lock_newest_sample().events_after(last).unwrap();
         assert!(json.starts_with(b"[{\"number\":3,"), "{last}");
         assert_eq!(last, 5);
         // Old ones are forgotten, also for new pages.
-        hub.publish(sample(EVENTS_MAX), None);
-        let (json, last) = hub.newest().events_after(0).unwrap();
+        broadcast.publish(sample(EVENTS_MAX), None);
+        let (json, last) = broadcast.lock_newest_sample().events_after(0).unwrap();
         assert!(json.starts_with(b"[{\"number\":6,"), "{last}");
-        let state = String::from_utf8(hub.newest().state.to_vec()).unwrap();
+        let state = String::from_utf8(broadcast.lock_newest_sample().state.to_vec()).unwrap();
         assert!(state.contains("\"events\":[]"), "{state}");
     }
 
     #[test]
     fn pages_are_counted_up_to_a_limit() {
-        let hub = Hub::new(false);
-        assert!(!hub.is_watched());
-        let mut pages: Vec<_> = (0..PAGES_MAX).map(|_| hub.open_page().unwrap()).collect();
-        assert!(hub.open_page().is_none());
+        let broadcast = SampleBroadcast::new(false);
+        assert!(!broadcast.has_open_page());
+        let mut pages: Vec<_> = (0..PAGES_MAX)
+            .map(|_| broadcast.open_page().unwrap())
+            .collect();
+        assert!(broadcast.open_page().is_none());
         pages.pop();
-        assert!(hub.open_page().is_some());
+        assert!(broadcast.open_page().is_some());
         pages.clear();
-        assert!(!hub.is_watched());
+        assert!(!broadcast.has_open_page());
     }
 }
