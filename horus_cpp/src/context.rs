@@ -8,7 +8,7 @@ use crate::ffi::{StatusResult, null_argument, run_cancellable};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
 /// Maximum length of an error text that a callback sets, in bytes. A longer text is truncated.
-const ERROR_BYTES_MAX: usize = 4096;
+const ERROR_TEXT_BYTES_MAX: usize = 4096;
 
 /// The C struct `horus_context_t`, which is valid during one callback.
 #[repr(C)]
@@ -32,7 +32,7 @@ impl HorusContext {
 
     /// Creates the context for a callback that is not a tick. The callback can use the context only
     /// to set an error. Clears `error_text`, as [`Self::new`] does.
-    pub(crate) fn without_tick(error_text: &mut String) -> Self {
+    pub(crate) fn new_outside_tick(error_text: &mut String) -> Self {
         error_text.clear();
         Self {
             context: std::ptr::null_mut(),
@@ -57,11 +57,11 @@ unsafe fn tick_context<'a>(given: *mut HorusContext) -> Result<&'a mut Context<'
     let context = unsafe { (*given).context }.cast::<Context<'a>>();
     // SAFETY: the pointer is null, or `new` made it from a context that lives as long as the
     // callback.
-    unsafe { context.as_mut() }.ok_or_else(not_a_tick_error)
+    unsafe { context.as_mut() }.ok_or_else(outside_tick_failure)
 }
 
 #[cold]
-fn not_a_tick_error() -> Failure {
+fn outside_tick_failure() -> Failure {
     Failure::new(
         HORUS_E_STATE,
         "the callback is not a tick: its context can only set an error",
@@ -251,14 +251,14 @@ pub unsafe extern "C" fn horus_context_set_error(
     })
 }
 
-/// Copies an error text of the caller, truncated to [`ERROR_BYTES_MAX`]. Never fails. WHY: the text
-/// explains an error, and must not cause another one.
+/// Copies an error text of the caller, truncated to [`ERROR_TEXT_BYTES_MAX`]. Never fails. WHY: the
+/// text explains an error, and must not cause another one.
 ///
 /// # Safety
 ///
-/// `text` is readable up to its terminating 0, or for `ERROR_BYTES_MAX` bytes.
+/// `text` is readable up to its terminating 0, or for `ERROR_TEXT_BYTES_MAX` bytes.
 unsafe fn copy_error_text(text: *const c_char) -> String {
-    let bytes = (0..ERROR_BYTES_MAX).map_while(|index| {
+    let bytes = (0..ERROR_TEXT_BYTES_MAX).map_while(|index| {
         let at = text.wrapping_add(index);
         // SAFETY: the caller's contract: `text` is readable up to its first 0, and no byte before
         // was 0.

@@ -6,9 +6,9 @@ use std::ffi::c_char;
 use horus_core::topic::{EndpointChange, EndpointEvent, EndpointEvents, EndpointKind};
 use horus_core::{EndpointWaitError, Mismatch};
 
-use crate::ffi::{OutPointer, SizedStruct, run_guarded, wait_in_slices};
+use crate::ffi::{OutPointer, SizePrefixedStruct, run_guarded, wait_in_slices};
 use crate::handle::Slab;
-use crate::inspect::{PROCESS_BYTES, process_of};
+use crate::inspect::{PROCESS_NAME_BYTES, process_id_and_name_of};
 use crate::publisher::{HorusPublisher, PUBLISHERS};
 use crate::status::{HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
@@ -58,11 +58,11 @@ pub struct HorusEndpointEvent {
     pub mismatch: i32,
     pub process_id: u32,
     pub reserved: u32,
-    pub process_name: [c_char; PROCESS_BYTES],
+    pub process_name: [c_char; PROCESS_NAME_BYTES],
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusEndpointEvent {
+unsafe impl SizePrefixedStruct for HorusEndpointEvent {
     const FIRST_VERSION_BYTES: usize = 88;
 }
 
@@ -70,7 +70,7 @@ static ENDPOINT_EVENTS: Slab<EndpointEvents> = Slab::new(7);
 
 impl HorusEndpointEvent {
     fn new(event: &EndpointEvent) -> Self {
-        let (process_id, process_name) = process_of(Some(&event.process));
+        let (process_id, process_name) = process_id_and_name_of(Some(&event.process));
         Self {
             struct_bytes: 0,
             kind: match event.kind {
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn horus_publisher_subscriber_events(
     run_guarded(|| {
         let out = OutPointer::new(out, "out")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let events = unsafe { PUBLISHERS.enter(publisher.id) }?
+        let events = unsafe { PUBLISHERS.borrow_value(publisher.id) }?
             .end
             .subscriber_events();
         let id = ENDPOINT_EVENTS.open(events)?;
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn horus_subscriber_publisher_events(
     run_guarded(|| {
         let out = OutPointer::new(out, "out")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let events = unsafe { SUBSCRIBERS.enter(subscriber.id) }?.publisher_events();
+        let events = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?.publisher_events();
         let id = ENDPOINT_EVENTS.open(events)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusEndpointEvents { id }) };
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn horus_endpoint_events_wait(
         // SAFETY: the caller's contract: `out` is null or readable for 4 bytes.
         unsafe { HorusEndpointEvent::check_output(out, "out") }?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let mut events = unsafe { ENDPOINT_EVENTS.enter(events.id) }?;
+        let mut events = unsafe { ENDPOINT_EVENTS.borrow_value(events.id) }?;
         wait_in_slices(
             timeout_ns,
             HORUS_TIMEOUT,
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn horus_endpoint_events_wait(
                     return Ok(HORUS_TIMEOUT);
                 };
                 // SAFETY: the caller's contract: `out` is writable for its `struct_bytes`.
-                unsafe { SizedStruct::write(&HorusEndpointEvent::new(&event), out, "out") }?;
+                unsafe { SizePrefixedStruct::write(&HorusEndpointEvent::new(&event), out, "out") }?;
                 Ok(HORUS_OK)
             },
         )

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use horus_core::message::NodeEvent;
 
-use crate::callback::InCallback;
+use crate::callback::CallbackGuard;
 
 /// The C struct `horus_event_t`, as `scheduler.h` declares it: one event of a node.
 #[repr(C)]
@@ -42,7 +42,7 @@ pub(crate) struct EventGate {
 
 impl EventGate {
     /// Calls `call`, unless the gate is closed.
-    fn pass(&self, call: impl FnOnce()) {
+    fn call_if_open(&self, call: impl FnOnce()) {
         let _calling = self.call.lock().unwrap_or_else(PoisonError::into_inner);
         // Relaxed: see `close`.
         if !self.is_closed.load(Ordering::Relaxed) {
@@ -103,8 +103,8 @@ impl EventListener {
             text: event_text.as_ptr(),
             line: line.as_ptr(),
         };
-        self.gate.pass(|| {
-            let _in_callback = InCallback::enter(self.scheduler);
+        self.gate.call_if_open(|| {
+            let _in_callback = CallbackGuard::enter(self.scheduler);
             // SAFETY: the header's contract: the callback accepts any event, and `user` lives until
             // the gate is closed and no call is in progress; the texts live during the call.
             unsafe { (self.callback)(self.user, &raw const c_event) };

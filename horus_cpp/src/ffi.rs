@@ -5,10 +5,11 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use crate::callback::DelayedCancel;
+use crate::callback::DelayedCancellationGuard;
 use crate::handle::HandleGuard;
 use crate::status::{
-    Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC, outcome_without_text,
+    Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC,
+    clear_error_text_and_return,
 };
 
 pub(crate) type StatusResult = Result<i32, Failure>;
@@ -26,7 +27,7 @@ const CLOSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// `pthread_cancel` of this thread is delayed until the body has ended.
 #[inline(always)]
 pub(crate) fn run_guarded(call: impl FnOnce() -> StatusResult) -> i32 {
-    let _delayed_cancel = DelayedCancel::begin();
+    let _delayed_cancel = DelayedCancellationGuard::begin();
     run_cancellable(call)
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn run_guarded(call: impl FnOnce() -> StatusResult) -> i32 {
 pub(crate) fn run_cancellable(call: impl FnOnce() -> StatusResult) -> i32 {
     // WHY converted to a status inside: a result of `catch_unwind` passes through memory, and a
     // status that is stored as four bytes and loaded as more stalls for 6 ns.
-    let call = || call().unwrap_or_else(Failure::report);
+    let call = || call().unwrap_or_else(Failure::store_as_last_error);
     // WHY unwind safe: the values are the core's, which stays consistent after a panic.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(report_panic)
 }
@@ -51,7 +52,7 @@ fn report_panic(panic: Box<dyn Any + Send>) -> i32 {
         std::mem::forget(panic);
         "a panic with no text".to_owned()
     });
-    Failure::new(HORUS_E_PANIC, format!("a defect of the library: {said}")).report()
+    Failure::new(HORUS_E_PANIC, format!("a defect of the library: {said}")).store_as_last_error()
 }
 
 #[cold]
@@ -77,7 +78,7 @@ pub const HORUS_COUNT64_ZERO: u64 = u64::MAX;
 pub const HORUS_PRIORITY_ZERO: i32 = i32::MIN;
 
 /// Returns the number that a caller has set, or `None` if it is 0, which stands for the default.
-pub(crate) const fn optional_count(number: u32) -> Option<u32> {
+pub(crate) const fn count_unless_default(number: u32) -> Option<u32> {
     match number {
         0 => None,
         HORUS_COUNT_ZERO => Some(0),
@@ -85,8 +86,8 @@ pub(crate) const fn optional_count(number: u32) -> Option<u32> {
     }
 }
 
-/// Does the same as [`optional_count`] for a setting of 64 bits.
-pub(crate) const fn optional_count64(number: u64) -> Option<u64> {
+/// Does the same as [`count_unless_default`] for a setting of 64 bits.
+pub(crate) const fn count64_unless_default(number: u64) -> Option<u64> {
     match number {
         0 => None,
         HORUS_COUNT64_ZERO => Some(0),
@@ -96,7 +97,7 @@ pub(crate) const fn optional_count64(number: u64) -> Option<u64> {
 
 /// Returns the time of `ns` nanoseconds, or `None` if `ns` is 0, which stands for the default. A
 /// number above `i64::MAX` is an error that contains `name`: a caller converted a negative number.
-pub(crate) fn optional_time(name: &str, ns: u64) -> Result<Option<Duration>, Failure> {
+pub(crate) fn duration_unless_default(name: &str, ns: u64) -> Result<Option<Duration>, Failure> {
     match i64::try_from(ns) {
         Ok(0) => Ok(None),
         Ok(_) => Ok(Some(Duration::from_nanos(ns))),
@@ -157,7 +158,7 @@ pub(crate) unsafe fn write_if_not_null<T>(place: *mut T, value: T) {
 /// # Safety
 ///
 /// A value of the struct in which all bytes are 0 is valid, and the first member is a `u32`.
-pub(crate) unsafe trait SizedStruct: Copy {
+pub(crate) unsafe trait SizePrefixedStruct: Copy {
     /// Size in bytes of the struct in the first version of the library: the smallest size that a
     /// caller can state.
     const FIRST_VERSION_BYTES: usize;
@@ -174,7 +175,7 @@ pub(crate) unsafe trait SizedStruct: Copy {
             return Ok(None);
         }
         // SAFETY: the caller's contract: `from` is readable for 4 bytes.
-        let bytes = unsafe { struct_bytes::<Self>(from, name) }?;
+        let bytes = unsafe { read_stated_size::<Self>(from, name) }?;
         // SAFETY: the contract of this trait: all bytes zero is a valid value.
         let mut known: Self = unsafe { std::mem::zeroed() };
         let to = (&raw mut known).cast::<u8>();
@@ -198,7 +199,7 @@ pub(crate) unsafe trait SizedStruct: Copy {
             return Err(null_argument(name));
         }
         // SAFETY: the caller's contract: `to` is readable for 4 bytes.
-        unsafe { struct_bytes::<Self>(to, name) }?;
+        unsafe { read_stated_size::<Self>(to, name) }?;
         Ok(())
     }
 
@@ -214,7 +215,7 @@ pub(crate) unsafe trait SizedStruct: Copy {
             return Err(null_argument(name));
         }
         // SAFETY: the caller's contract: `to` is readable for 4 bytes.
-        let bytes = unsafe { struct_bytes::<Self>(to, name) }?.min(size_of::<Self>());
+        let bytes = unsafe { read_stated_size::<Self>(to, name) }?.min(size_of::<Self>());
         let first = size_of::<u32>();
         let from = std::ptr::from_ref(value).cast::<u8>().wrapping_add(first);
         let to = to.cast::<u8>().wrapping_add(first);
@@ -231,7 +232,10 @@ pub(crate) unsafe trait SizedStruct: Copy {
 /// # Safety
 ///
 /// `at` is readable for 4 bytes.
-unsafe fn struct_bytes<T: SizedStruct>(at: *const T, name: &str) -> Result<usize, Failure> {
+unsafe fn read_stated_size<T: SizePrefixedStruct>(
+    at: *const T,
+    name: &str,
+) -> Result<usize, Failure> {
     // SAFETY: the caller's contract: the first member is readable; no alignment is needed.
     let bytes = unsafe { at.cast::<u32>().read_unaligned() } as usize;
     if (T::FIRST_VERSION_BYTES..=4096).contains(&bytes) {
@@ -351,11 +355,11 @@ fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
 }
 
 /// Calls `attempt` repeatedly with a short timeout, and with the time that has passed before. Stops
-/// when `attempt` returns a status other than `over`, when `timeout_ns` has passed, or when another
-/// thread closes the handle of `value`. A negative timeout never passes.
+/// when `attempt` returns a status other than `timeout_status`, when `timeout_ns` has passed, or
+/// when another thread closes the handle of `value`. A negative timeout never passes.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
-    over: i32,
+    timeout_status: i32,
     value: &mut HandleGuard<'_, T>,
     mut attempt: impl FnMut(&mut T, Duration, Duration) -> StatusResult,
 ) -> StatusResult {
@@ -366,11 +370,11 @@ pub(crate) fn wait_in_slices<T: Send>(
         let left = timeout.map(|timeout| timeout.saturating_sub(waited));
         let slice = left.map_or(CLOSE_CHECK_INTERVAL, |left| left.min(CLOSE_CHECK_INTERVAL));
         let status = attempt(value, slice, waited)?;
-        if status != over {
+        if status != timeout_status {
             return Ok(status);
         }
         if left.is_some_and(|left| left <= slice) {
-            return Ok(outcome_without_text(over));
+            return Ok(clear_error_text_and_return(timeout_status));
         }
         if value.is_closing() {
             let text = "the handle was closed by another thread during the call";

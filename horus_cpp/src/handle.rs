@@ -63,7 +63,7 @@ pub(crate) enum HandleError {
     /// The calling thread is using too many handles at the same time.
     #[error(
         "calls are nested too deeply: {} handles are in use by this thread",
-        hazard::HANDLES_IN_USE_MAX
+        hazard::HANDLES_IN_USE_BY_THREAD_MAX
     )]
     Nested,
     /// The table has no free entry: too many handles of this kind are open.
@@ -107,7 +107,7 @@ impl<T> HandleEntry<T> {
 }
 
 /// True in checked builds, which detect that two threads use one handle at the same time.
-const IS_CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
+const DETECTS_CONCURRENT_USE: bool = cfg!(any(debug_assertions, feature = "checked"));
 
 /// A table of values of one kind and their handles. Only one call at a time can use a value. A slab
 /// is meant to be a `static`.
@@ -120,9 +120,9 @@ impl<T: Send> Slab<T> {
     /// Creates an empty slab. `kind` is a number other than 0, which is part of each handle and
     /// differs from the kinds of all other tables.
     #[must_use]
-    pub(crate) const fn new(kind: u8) -> Self {
+    pub(crate) const fn new(handle_kind: u8) -> Self {
         Self {
-            table: Table::new(kind),
+            table: Table::new(handle_kind),
         }
     }
 
@@ -148,13 +148,16 @@ impl<T: Send> Slab<T> {
     /// No other thread has a guard of the same handle. (A second call of this thread gets
     /// [`HandleError::Busy`].)
     #[inline]
-    pub(crate) unsafe fn enter(&self, handle: u64) -> Result<HandleGuard<'_, T>, HandleError> {
+    pub(crate) unsafe fn borrow_value(
+        &self,
+        handle: u64,
+    ) -> Result<HandleGuard<'_, T>, HandleError> {
         let record = hazard::HazardRecord::of_this_thread();
         let Some(entry) = self.table.entry(handle) else {
             return Err(self.handle_error(handle));
         };
-        let word = record.free_word(handle)?;
-        if !hazard::begin_use(word, &entry.state, handle, record.fence()) {
+        let word = record.find_free_word(handle)?;
+        if !hazard::try_begin_use(word, &entry.state, handle, record.choose_fence()) {
             return Err(self.handle_error(handle));
         }
         let guard = HandleGuard {
@@ -162,7 +165,7 @@ impl<T: Send> Slab<T> {
             word,
             handle,
         };
-        if IS_CHECKED && !guard.set_user(record) {
+        if DETECTS_CONCURRENT_USE && !guard.try_set_user(record) {
             std::mem::forget(guard);
             hazard::end_use(word);
             return Err(HandleError::Shared);
@@ -196,10 +199,10 @@ fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
     if hazard::HazardRecord::of_this_thread().uses_handle(handle) {
         return Err(HandleError::Busy);
     }
-    if !hazard::mark_handle_closed(&entry.state, handle) {
+    if !hazard::try_mark_handle_closed(&entry.state, handle) {
         return Err(table.handle_error(handle));
     }
-    hazard::wait_for_calls(handle)?;
+    hazard::wait_for_end_of_calls(handle)?;
     // SAFETY: this thread closed the handle, and no call uses it any more.
     unsafe { table.take(handle) }.ok_or(HandleError::Stale)
 }
@@ -215,8 +218,10 @@ pub(crate) struct HandleGuard<'a, T> {
 impl<T> HandleGuard<'_, T> {
     /// Stores the number of this thread in the entry as its user. Returns false if another thread
     /// uses the value.
-    fn set_user(&self, record: &hazard::HazardRecord) -> bool {
-        self.entry.user.compare_exchange_relaxed(0, record.number())
+    fn try_set_user(&self, record: &hazard::HazardRecord) -> bool {
+        self.entry
+            .user
+            .compare_exchange_relaxed(0, record.thread_number())
     }
 
     /// Returns true if another thread is waiting to close the handle. A blocking call should then
@@ -234,8 +239,8 @@ impl<T> Deref for HandleGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the hazard word keeps the value, and there is no other guard: none of another
-        // thread by the contract of `enter`, and none of another call of this thread by
-        // `free_word`.
+        // thread by the contract of `borrow_value`, and none of another call of this thread by
+        // `find_free_word`.
         let value = unsafe { &*self.entry.value.get() };
         value.as_ref().expect("an open handle has a value")
     }
@@ -253,7 +258,7 @@ impl<T> DerefMut for HandleGuard<'_, T> {
 impl<T> Drop for HandleGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if IS_CHECKED {
+        if DETECTS_CONCURRENT_USE {
             self.entry.user.set(0);
         }
         hazard::end_use(self.word);
@@ -277,9 +282,9 @@ impl<T: Send> TransferTable<T> {
     /// Creates an empty table. `kind` is a number other than 0, which is part of each handle and
     /// differs from the kinds of all other tables.
     #[must_use]
-    pub(crate) const fn new(kind: u8) -> Self {
+    pub(crate) const fn new(handle_kind: u8) -> Self {
         Self {
-            table: Table::new(kind),
+            table: Table::new(handle_kind),
         }
     }
 
@@ -303,7 +308,7 @@ impl<T: Send> TransferTable<T> {
             .table
             .entry(handle)
             .ok_or_else(|| self.table.handle_error(handle))?;
-        if !hazard::mark_handle_closed(&entry.state, handle) {
+        if !hazard::try_mark_handle_closed(&entry.state, handle) {
             return Err(self.table.handle_error(handle));
         }
         // SAFETY: this thread closed the handle, and no call accesses values in this table.
@@ -322,7 +327,7 @@ mod tests {
     /// SAFETY: only for tests in which no other thread has a guard of the handle.
     fn enter<T: Send>(slab: &Slab<T>, handle: u64) -> Result<HandleGuard<'_, T>, HandleError> {
         // SAFETY: no other thread has a guard of the handle, by the contract above.
-        unsafe { slab.enter(handle) }
+        unsafe { slab.borrow_value(handle) }
     }
 
     #[test]
@@ -397,10 +402,10 @@ mod tests {
         let handle = SLAB.open(7).unwrap();
         let ends_within_a_call = move || {
             std::mem::forget(enter(&SLAB, handle).unwrap());
-            hazard::HazardRecord::of_this_thread().number()
+            hazard::HazardRecord::of_this_thread().thread_number()
         };
         let number = thread::spawn(ends_within_a_call).join().unwrap();
-        let mine = || hazard::HazardRecord::of_this_thread().number();
+        let mine = || hazard::HazardRecord::of_this_thread().thread_number();
         let others: Vec<_> = (0..16)
             .map(|_| thread::spawn(mine).join().unwrap())
             .collect();
@@ -410,7 +415,7 @@ mod tests {
     #[test]
     fn a_handle_in_use_is_not_used_or_closed_by_the_same_thread() {
         static SLAB: Slab<u8> = Slab::new(9);
-        let handles: Vec<_> = (0..=hazard::HANDLES_IN_USE_MAX as u8)
+        let handles: Vec<_> = (0..=hazard::HANDLES_IN_USE_BY_THREAD_MAX as u8)
             .map(|n| SLAB.open(n).unwrap())
             .collect();
         let guard = enter(&SLAB, handles[0]).unwrap();
@@ -463,7 +468,7 @@ mod tests {
     #[test]
     fn a_second_thread_in_a_call_is_detected_in_checked_builds() {
         static SLAB: Slab<()> = Slab::new(9);
-        if !IS_CHECKED {
+        if !DETECTS_CONCURRENT_USE {
             return;
         }
         let handle = SLAB.open(()).unwrap();

@@ -1,6 +1,6 @@
 //! The C structs that describe an endpoint and its topic.
 
-use crate::ffi::SizedStruct;
+use crate::ffi::SizePrefixedStruct;
 
 /// The C struct `horus_topic_info_t`, as `horus.h` declares it: the description of a topic.
 #[repr(C)]
@@ -17,7 +17,7 @@ pub struct HorusTopicInfo {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusTopicInfo {
+unsafe impl SizePrefixedStruct for HorusTopicInfo {
     const FIRST_VERSION_BYTES: usize = 32;
 }
 
@@ -62,6 +62,6 @@ pub struct HorusStats {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusStats {
+unsafe impl SizePrefixedStruct for HorusStats {
     const FIRST_VERSION_BYTES: usize = 64;
 }

@@ -6,7 +6,8 @@ use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounter
 use horus_core::topic::Reliability;
 
 use crate::ffi::{
-    self, NAME_BYTES_MAX, SizedStruct, StatusResult, output_slice, run_guarded, write_if_not_null,
+    self, NAME_BYTES_MAX, SizePrefixedStruct, StatusResult, output_slice, run_guarded,
+    write_if_not_null,
 };
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::{HORUS_BEST_EFFORT, HORUS_RELIABLE};
@@ -14,9 +15,9 @@ use crate::report::copy_text;
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TRUNCATED};
 
 /// Size of the buffer for the name of a message type, in bytes. It includes the terminating 0.
-const TYPE_BYTES: usize = 128;
+const TYPE_NAME_BYTES: usize = 128;
 /// Size of the buffer for the name of a process, in bytes. It includes the terminating 0.
-pub(crate) const PROCESS_BYTES: usize = 64;
+pub(crate) const PROCESS_NAME_BYTES: usize = 64;
 
 /// The C struct `horus_topic_counters_t`, as `horus.h` declares it: the counters of a topic.
 #[repr(C)]
@@ -29,11 +30,11 @@ pub struct HorusTopicCounters {
     pub capacity: u64,
     pub lanes: u32,
     pub subscribers: u32,
-    pub message_type: [c_char; TYPE_BYTES],
+    pub message_type: [c_char; TYPE_NAME_BYTES],
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusTopicCounters {
+unsafe impl SizePrefixedStruct for HorusTopicCounters {
     const FIRST_VERSION_BYTES: usize = 160;
 }
 
@@ -51,11 +52,11 @@ pub struct HorusLaneCounters {
     pub refused: u64,
     pub skips: u64,
     pub aborted: u64,
-    pub process_name: [c_char; PROCESS_BYTES],
+    pub process_name: [c_char; PROCESS_NAME_BYTES],
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusLaneCounters {
+unsafe impl SizePrefixedStruct for HorusLaneCounters {
     const FIRST_VERSION_BYTES: usize = 112;
 }
 
@@ -72,20 +73,22 @@ pub struct HorusReaderCounters {
     pub skipped: u64,
     pub borrowed: u32,
     pub is_asleep: i32,
-    pub process_name: [c_char; PROCESS_BYTES],
+    pub process_name: [c_char; PROCESS_NAME_BYTES],
     pub waiting: u64,
     pub malformed: u64,
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusReaderCounters {
+unsafe impl SizePrefixedStruct for HorusReaderCounters {
     const FIRST_VERSION_BYTES: usize = 104;
 }
 
 /// Returns the process id and the process name of a participant. Returns 0 and an empty name if
 /// `participant` is `None`.
-pub(crate) fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
-    let mut name = [0; PROCESS_BYTES];
+pub(crate) fn process_id_and_name_of(
+    participant: Option<&Participant>,
+) -> (u32, [c_char; PROCESS_NAME_BYTES]) {
+    let mut name = [0; PROCESS_NAME_BYTES];
     let Some(process) = participant.and_then(|participant| participant.process.as_ref()) else {
         return (0, name);
     };
@@ -95,7 +98,7 @@ pub(crate) fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PR
 
 impl HorusLaneCounters {
     fn new(found: &LaneCounters) -> Self {
-        let (process_id, process_name) = process_of(found.publisher.as_ref());
+        let (process_id, process_name) = process_id_and_name_of(found.publisher.as_ref());
         let LaneCounters {
             lane,
             sent,
@@ -122,7 +125,7 @@ impl HorusLaneCounters {
 
 impl HorusReaderCounters {
     fn new(found: &ReaderCounters) -> Self {
-        let (process_id, process_name) = process_of(Some(&found.subscriber));
+        let (process_id, process_name) = process_id_and_name_of(Some(&found.subscriber));
         let ReaderCounters {
             received,
             lost,
@@ -279,11 +282,11 @@ pub unsafe extern "C" fn horus_topic_inspect(
             capacity: inspector.capacity(),
             lanes: inspector.publishers().len() as u32,
             subscribers: inspector.subscribers().len() as u32,
-            message_type: [0; TYPE_BYTES],
+            message_type: [0; TYPE_NAME_BYTES],
         };
         copy_text(inspector.message_type(), &mut found.message_type);
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
-        unsafe { SizedStruct::write(&found, out, "out") }?;
+        unsafe { SizePrefixedStruct::write(&found, out, "out") }?;
         Ok(HORUS_OK)
     })
 }
@@ -311,7 +314,7 @@ pub unsafe extern "C" fn horus_topic_lane_counters(
             return Ok(HORUS_EMPTY);
         };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
-        unsafe { SizedStruct::write(&HorusLaneCounters::new(found), out, "out") }?;
+        unsafe { SizePrefixedStruct::write(&HorusLaneCounters::new(found), out, "out") }?;
         Ok(HORUS_OK)
     })
 }
@@ -339,7 +342,7 @@ pub unsafe extern "C" fn horus_topic_reader_counters(
             return Ok(HORUS_EMPTY);
         };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
-        unsafe { SizedStruct::write(&HorusReaderCounters::new(found), out, "out") }?;
+        unsafe { SizePrefixedStruct::write(&HorusReaderCounters::new(found), out, "out") }?;
         Ok(HORUS_OK)
     })
 }

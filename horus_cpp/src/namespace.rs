@@ -32,7 +32,7 @@ pub(crate) unsafe fn resolve_namespace(handle: HorusNamespace) -> Result<Arc<Nam
         return Ok(Namespace::current()?);
     }
     // SAFETY: the caller's contract: no other thread is in a call with the handle.
-    let namespace = unsafe { NAMESPACES.enter(handle.id) }?;
+    let namespace = unsafe { NAMESPACES.borrow_value(handle.id) }?;
     Ok(Arc::clone(&namespace))
 }
 

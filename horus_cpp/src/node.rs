@@ -9,10 +9,11 @@ use horus_core::scheduler::{
     Context, FailurePolicy, MissPolicy, Node, NodeBuilder, NodeError, NodeResult, Rate,
 };
 
-use crate::callback::InCallback;
+use crate::callback::CallbackGuard;
 use crate::context::HorusContext;
 use crate::ffi::{
-    self, HORUS_PRIORITY_ZERO, NAME_BYTES_MAX, SizedStruct, invalid_argument, optional_time,
+    self, HORUS_PRIORITY_ZERO, NAME_BYTES_MAX, SizePrefixedStruct, duration_unless_default,
+    invalid_argument,
 };
 use crate::status::{Failure, HORUS_E_NULL};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
@@ -45,8 +46,8 @@ pub const HORUS_FAILURE_IGNORE: i32 = 4;
 const LIST_LENGTH_MAX: usize = 128;
 
 type ContextCallback = unsafe extern "C" fn(*mut c_void, *mut HorusContext) -> i32;
-type QueryCallback = unsafe extern "C" fn(*mut c_void) -> i32;
-type PlainCallback = unsafe extern "C" fn(*mut c_void);
+type BoolCallback = unsafe extern "C" fn(*mut c_void) -> i32;
+type CallbackWithoutContext = unsafe extern "C" fn(*mut c_void);
 type ErrorCallback = unsafe extern "C" fn(*mut c_void, *const c_char);
 
 /// The C struct `horus_node_t`, as `scheduler.h` declares it: the callbacks of a node.
@@ -61,15 +62,15 @@ pub struct HorusNode {
     pub init: Option<ContextCallback>,
     pub shutdown: Option<ContextCallback>,
     pub enter_safe_state: Option<ContextCallback>,
-    pub is_safe_state: Option<QueryCallback>,
+    pub is_safe_state: Option<BoolCallback>,
     pub on_error: Option<ErrorCallback>,
     pub safe_state: Option<ContextCallback>,
-    pub destroy: Option<PlainCallback>,
+    pub destroy: Option<CallbackWithoutContext>,
 }
 
 // SAFETY: numbers, pointers and nullable functions, so zeros are valid; the first member is a
 // `u32`.
-unsafe impl SizedStruct for HorusNode {
+unsafe impl SizePrefixedStruct for HorusNode {
     const FIRST_VERSION_BYTES: usize = 80;
 }
 
@@ -107,7 +108,7 @@ pub struct HorusNodeOptions {
 }
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusNodeOptions {
+unsafe impl SizePrefixedStruct for HorusNodeOptions {
     const FIRST_VERSION_BYTES: usize = 160;
 }
 
@@ -122,21 +123,21 @@ impl HorusNodeOptions {
         mut node: NodeBuilder<'a>,
     ) -> Result<NodeBuilder<'a>, Failure> {
         // SAFETY: the caller's contract: `wake` is null or readable for `wake_count` items.
-        for wake in unsafe { caller_array("wake", self.wake, self.wake_count) }? {
+        for wake in unsafe { slice_of_caller("wake", self.wake, self.wake_count) }? {
             // SAFETY: the caller's contract: no other thread is in a call with the handle.
-            let subscriber = unsafe { SUBSCRIBERS.enter(wake.id) }?;
+            let subscriber = unsafe { SUBSCRIBERS.borrow_value(wake.id) }?;
             let name = subscriber.name();
             let added = node.add_waking_subscriber(name, &*subscriber);
-            added.map_err(|error| Failure::from(error).in_topic(name))?;
+            added.map_err(|error| Failure::from(error).add_topic_name(name))?;
         }
         // SAFETY: the caller's contract: `reads` is null or readable for `reads_count` items.
-        for topic in unsafe { caller_array("reads", self.reads, self.reads_count) }? {
+        for topic in unsafe { slice_of_caller("reads", self.reads, self.reads_count) }? {
             // SAFETY: the caller's contract: `topic` is null or a terminated text.
             node =
                 node.reads_topic(unsafe { ffi::required_text(*topic, "reads", NAME_BYTES_MAX) }?);
         }
         // SAFETY: the caller's contract: `writes` is null or readable for `writes_count` items.
-        for topic in unsafe { caller_array("writes", self.writes, self.writes_count) }? {
+        for topic in unsafe { slice_of_caller("writes", self.writes, self.writes_count) }? {
             // SAFETY: the caller's contract: `topic` is null or a terminated text.
             node =
                 node.writes_topic(unsafe { ffi::required_text(*topic, "writes", NAME_BYTES_MAX) }?);
@@ -146,22 +147,22 @@ impl HorusNodeOptions {
             node = node.chain(chain);
         }
         node = node.order(self.order).checkpoints(self.checkpoints);
-        node = optional_rate(self.rate_hz)
+        node = rate_unless_default(self.rate_hz)
             .into_iter()
             .fold(node, NodeBuilder::rate);
-        node = optional_rate(self.at_most_hz)
+        node = rate_unless_default(self.at_most_hz)
             .into_iter()
             .fold(node, NodeBuilder::at_most);
-        node = optional_time("budget_ns", self.budget_ns)?
+        node = duration_unless_default("budget_ns", self.budget_ns)?
             .into_iter()
             .fold(node, NodeBuilder::budget);
-        node = optional_time("deadline_ns", self.deadline_ns)?
+        node = duration_unless_default("deadline_ns", self.deadline_ns)?
             .into_iter()
             .fold(node, NodeBuilder::deadline);
-        node = optional_time("watchdog_ns", self.watchdog_ns)?
+        node = duration_unless_default("watchdog_ns", self.watchdog_ns)?
             .into_iter()
             .fold(node, NodeBuilder::watchdog);
-        node = optional_time("miss_if_sooner_than_ns", self.miss_if_sooner_than_ns)?
+        node = duration_unless_default("miss_if_sooner_than_ns", self.miss_if_sooner_than_ns)?
             .into_iter()
             .fold(node, NodeBuilder::miss_if_sooner_than);
         node = self
@@ -212,7 +213,7 @@ impl HorusNodeOptions {
 
     fn failure_policy(&self) -> Result<Option<FailurePolicy>, Failure> {
         let max = self.failures_max;
-        let pause = optional_time("pause_ns", self.pause_ns)?.unwrap_or_default();
+        let pause = duration_unless_default("pause_ns", self.pause_ns)?.unwrap_or_default();
         Ok(Some(match self.on_failure {
             HORUS_UNSET => return Ok(None),
             HORUS_FAILURE_FATAL => FailurePolicy::Fatal,
@@ -236,7 +237,7 @@ impl HorusNodeOptions {
 
 /// Returns the rate of an option, in hertz. 0 stands for no rate, and -0 for a rate of 0, which C++
 /// programs may give. `horus_core` checks whether the rate is valid.
-fn optional_rate(hz: f64) -> Option<Rate> {
+fn rate_unless_default(hz: f64) -> Option<Rate> {
     let is_given = hz.to_bits() != 0;
     // WHY a sum: its 0 has no sign in errors.
     is_given.then(|| Rate::hz(hz + 0.0))
@@ -256,7 +257,7 @@ pub(crate) fn parse_flag(name: &str, value: i32) -> Result<bool, Failure> {
 /// # Safety
 ///
 /// `items` is null or readable for `count` items, for as long as the slice is used.
-unsafe fn caller_array<'a, T>(
+unsafe fn slice_of_caller<'a, T>(
     name: &str,
     items: *const T,
     count: usize,
@@ -283,7 +284,7 @@ unsafe fn caller_array<'a, T>(
 /// object to which it points.
 struct UserData {
     pointer: *mut c_void,
-    destroy: Option<PlainCallback>,
+    destroy: Option<CallbackWithoutContext>,
     /// True after the node has been added: the library then destroys the object. If adding the node
     /// fails, the C program still owns the object.
     is_owned_by_library: AtomicBool,
@@ -302,7 +303,7 @@ impl Drop for UserData {
             self.is_owned_by_library.load(Ordering::Relaxed),
             self.destroy,
         ) {
-            let _in_callback = InCallback::enter(self.scheduler);
+            let _in_callback = CallbackGuard::enter(self.scheduler);
             // SAFETY: the header's contract: `destroy` accepts `user` once, after every other call.
             unsafe { destroy(self.pointer) };
         }
@@ -357,8 +358,8 @@ impl CNode {
                 // WHY the whole `UserData`: a closure that captured only its pointer would not be
                 // `Send`.
                 let user: &UserData = &user;
-                let _in_callback = InCallback::enter(user.scheduler);
-                let mut c_context = HorusContext::without_tick(&mut error_text);
+                let _in_callback = CallbackGuard::enter(user.scheduler);
+                let mut c_context = HorusContext::new_outside_tick(&mut error_text);
                 // SAFETY: the header's contract: `safe_state` accepts `user` and a context, on any
                 // thread.
                 let code = unsafe { call(user.pointer, &raw mut c_context) };
@@ -383,26 +384,30 @@ impl CNode {
 
     /// Calls `call`, a C callback of the node, with the full context of a tick.
     #[inline(always)]
-    fn call(&mut self, call: ContextCallback, context: &mut Context<'_>) -> NodeResult {
-        let _in_callback = InCallback::enter(self.user.scheduler);
+    fn call_with_tick_context(
+        &mut self,
+        call: ContextCallback,
+        context: &mut Context<'_>,
+    ) -> NodeResult {
+        let _in_callback = CallbackGuard::enter(self.user.scheduler);
         let mut c_context = HorusContext::new(context, &mut self.error_text);
         // SAFETY: the header's contract: the callback accepts `user` and a context, on any thread.
         let code = unsafe { call(self.user.pointer, &raw mut c_context) };
-        self.convert_status(code)
+        self.node_result_of_status(code)
     }
 
     /// Calls `call`, a C callback of the node, outside of a tick. The callback can use its context
     /// only to set an error.
-    fn call_without_tick(&mut self, call: ContextCallback) -> NodeResult {
-        let _in_callback = InCallback::enter(self.user.scheduler);
-        let mut c_context = HorusContext::without_tick(&mut self.error_text);
+    fn call_outside_tick(&mut self, call: ContextCallback) -> NodeResult {
+        let _in_callback = CallbackGuard::enter(self.user.scheduler);
+        let mut c_context = HorusContext::new_outside_tick(&mut self.error_text);
         // SAFETY: the header's contract: the callback accepts `user` and a context, on any thread.
         let code = unsafe { call(self.user.pointer, &raw mut c_context) };
-        self.convert_status(code)
+        self.node_result_of_status(code)
     }
 
     #[inline(always)]
-    fn convert_status(&mut self, code: i32) -> NodeResult {
+    fn node_result_of_status(&mut self, code: i32) -> NodeResult {
         if code == 0 {
             Ok(())
         } else {
@@ -435,25 +440,25 @@ impl Node for CNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
         self.calls
             .init
-            .map_or(Ok(()), |init| self.call(init, context))
+            .map_or(Ok(()), |init| self.call_with_tick_context(init, context))
     }
 
     #[inline]
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.call(self.tick, context)
+        self.call_with_tick_context(self.tick, context)
     }
 
     fn shutdown(&mut self) -> NodeResult {
         self.calls
             .shutdown
-            .map_or(Ok(()), |shutdown| self.call_without_tick(shutdown))
+            .map_or(Ok(()), |shutdown| self.call_outside_tick(shutdown))
     }
 
     fn enter_safe_state(&mut self) {
         let entered = self
             .calls
             .enter_safe_state
-            .map_or(Ok(()), |enter| self.call_without_tick(enter));
+            .map_or(Ok(()), |enter| self.call_outside_tick(enter));
         if let Err(error) = entered {
             // WHY: the scheduler treats a panic as a failed safe state, and `resume_unwind` prints
             // nothing.
@@ -465,7 +470,7 @@ impl Node for CNode {
         let Some(is_safe) = self.calls.is_safe_state else {
             return true;
         };
-        let _in_callback = InCallback::enter(self.user.scheduler);
+        let _in_callback = CallbackGuard::enter(self.user.scheduler);
         // SAFETY: the header's contract: `is_safe_state` accepts `user`, on any thread.
         unsafe { is_safe(self.user.pointer) != 0 }
     }
@@ -475,7 +480,7 @@ impl Node for CNode {
             return;
         };
         let text = CString::new(error.to_string().replace('\0', "?")).unwrap_or_default();
-        let _in_callback = InCallback::enter(self.user.scheduler);
+        let _in_callback = CallbackGuard::enter(self.user.scheduler);
         // SAFETY: the header's contract: `on_error` accepts `user` and a text, which lives during
         // the call.
         unsafe { tell(self.user.pointer, text.as_ptr()) };

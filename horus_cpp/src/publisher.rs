@@ -7,12 +7,12 @@ use horus_core::topic::DynamicPublisher;
 
 use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
-    OutPointer, SizedStruct, StatusResult, input_slice, run_cancellable, run_guarded,
+    OutPointer, SizePrefixedStruct, StatusResult, input_slice, run_cancellable, run_guarded,
     wait_in_slices,
 };
 use crate::handle::{HandleGuard, Slab};
 use crate::info::{HorusTopicInfo, topic_info};
-use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK, outcome_without_text};
+use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK, clear_error_text_and_return};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
 
 /// The C struct `horus_publisher_t`, as `horus.h` declares it: a handle of a publisher.
@@ -36,14 +36,14 @@ impl Publisher {
     #[inline(always)]
     fn check_no_loan(&self) -> Result<(), Failure> {
         if self.is_on_loan {
-            Err(Self::loan_failure())
+            Err(Self::unfinished_loan_failure())
         } else {
             Ok(())
         }
     }
 
     #[cold]
-    fn loan_failure() -> Failure {
+    fn unfinished_loan_failure() -> Failure {
         Failure::new(HORUS_E_LOAN, "a slot is lent: publish or discard it first")
     }
 }
@@ -56,7 +56,7 @@ pub(crate) static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
     match sent {
         Ok(()) => Ok(HORUS_OK),
-        Err(SendError::Full { .. }) => Ok(outcome_without_text(HORUS_FULL)),
+        Err(SendError::Full { .. }) => Ok(clear_error_text_and_return(HORUS_FULL)),
         Err(error) => Err(error.into()),
     }
 }
@@ -64,11 +64,11 @@ fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
 /// Calls `call` with the publisher and returns its result. If the result is an error, adds the name
 /// of the topic to its text.
 #[inline(always)]
-fn with_topic_name(
+fn call_and_name_topic_in_failure(
     mut publisher: HandleGuard<'_, Publisher>,
     call: impl FnOnce(&mut HandleGuard<'_, Publisher>) -> StatusResult,
 ) -> StatusResult {
-    call(&mut publisher).map_err(|failure| failure.in_topic(publisher.end.name()))
+    call(&mut publisher).map_err(|failure| failure.add_topic_name(publisher.end.name()))
 }
 
 /// Returns a failure with the status `HORUS_FULL` for a send that timed out. Its text names the
@@ -132,8 +132,8 @@ pub unsafe extern "C" fn horus_publisher_send(
 ) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
             let message = unsafe { input_slice(data, bytes, "data") }?;
             publisher.check_no_loan()?;
@@ -157,8 +157,8 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
 ) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
             let message = unsafe { input_slice(data, bytes, "data") }?;
             publisher.check_no_loan()?;
@@ -185,8 +185,8 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
 pub unsafe extern "C" fn horus_publisher_reserve(publisher: HorusPublisher, bytes: usize) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             publisher.check_no_loan()?;
             send_status(publisher.end.reserve(bytes))
         })
@@ -206,14 +206,14 @@ pub unsafe extern "C" fn horus_publisher_loan(
 ) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             let out_data = OutPointer::new(out_data, "out_data")?;
             publisher.check_no_loan()?;
             let slot = match publisher.end.lend() {
                 Ok(slot) => slot,
                 Err(horus_core::LoanError::Full { .. }) => {
-                    return Ok(outcome_without_text(HORUS_FULL));
+                    return Ok(clear_error_text_and_return(HORUS_FULL));
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -236,8 +236,8 @@ pub unsafe extern "C" fn horus_publisher_loan(
 pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, bytes: usize) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             let published = publisher.end.publish_lent(bytes);
             let published = published.map_err(Failure::from);
             // WHY: after a wrong length, the slot stays on loan, so that the caller can try again.
@@ -258,8 +258,8 @@ pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, byte
 pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             publisher.is_on_loan = false;
             let topic = publisher.end.label();
             match publisher.end.discard_lent() {
@@ -284,8 +284,8 @@ pub unsafe extern "C" fn horus_publisher_wait_for_subscribers(
 ) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             let wait =
                 |publisher: &Publisher, slice| publisher.end.wait_for_subscribers(count, slice);
             // SAFETY: the caller's contract: `out_count` is null or valid for writes.
@@ -306,8 +306,8 @@ pub unsafe extern "C" fn horus_publisher_info(
 ) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
-        with_topic_name(publisher, |publisher| {
+        let publisher = unsafe { PUBLISHERS.borrow_value(publisher.id) }?;
+        call_and_name_topic_in_failure(publisher, |publisher| {
             let info = topic_info!(publisher.end, 0)?;
             // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;

@@ -2,7 +2,10 @@
 
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeBarrier};
 
-use crate::ffi::{SizedStruct, invalid_argument, optional_count, optional_count64, optional_time};
+use crate::ffi::{
+    SizePrefixedStruct, count_unless_default, count64_unless_default, duration_unless_default,
+    invalid_argument,
+};
 use crate::status::Failure;
 
 /// Value of a setting in the quality of service: the setting keeps its default.
@@ -59,7 +62,7 @@ pub struct HorusQos {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusQos {
+unsafe impl SizePrefixedStruct for HorusQos {
     const FIRST_VERSION_BYTES: usize = 56;
 }
 
@@ -104,10 +107,11 @@ impl HorusQos {
             HORUS_HISTORY_NONE => qos.history(0),
             messages => qos.history(messages),
         };
-        qos = optional_count64(self.capacity).map_or(qos, |slots| qos.capacity(slots));
-        qos = optional_count(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
-        qos = optional_count(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
-        let detach_after = optional_time("detach_after_ns", self.detach_after_ns)?;
+        qos = count64_unless_default(self.capacity).map_or(qos, |slots| qos.capacity(slots));
+        qos = count_unless_default(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
+        qos =
+            count_unless_default(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
+        let detach_after = duration_unless_default("detach_after_ns", self.detach_after_ns)?;
         Ok(detach_after.map_or(qos, |after| qos.on_stalled(OnStalled::Detach { after })))
     }
 }

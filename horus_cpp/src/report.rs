@@ -7,7 +7,7 @@ use horus_core::scheduler::{
     HISTOGRAM_BUCKETS, Health, Histogram, Report, StopReason, TickMetrics,
 };
 
-use crate::ffi::SizedStruct;
+use crate::ffi::SizePrefixedStruct;
 
 /// Reason for the end of a run: the program requested a stop.
 pub const HORUS_REASON_REQUESTED: i32 = 1;
@@ -33,7 +33,7 @@ pub const HORUS_HEALTH_STOPPED: i32 = 5;
 /// Size of a buffer for the name of a node, in bytes. It includes the terminating 0.
 const NAME_BYTES: usize = 72;
 /// Size of a buffer for an error text, in bytes. It includes the terminating 0.
-const ERROR_BYTES: usize = 512;
+const ERROR_TEXT_BYTES: usize = 512;
 
 /// The C struct `horus_report_t`, as `scheduler.h` declares it: the report of a scheduler's run.
 #[repr(C)]
@@ -46,11 +46,11 @@ pub struct HorusReport {
     pub exit_code: i32,
     pub scheduler: [c_char; NAME_BYTES],
     pub node: [c_char; NAME_BYTES],
-    pub error: [c_char; ERROR_BYTES],
+    pub error: [c_char; ERROR_TEXT_BYTES],
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusReport {
+unsafe impl SizePrefixedStruct for HorusReport {
     const FIRST_VERSION_BYTES: usize = 672;
 }
 
@@ -63,7 +63,7 @@ impl HorusReport {
             exit_code: report.exit_code().into(),
             scheduler: [0; NAME_BYTES],
             node: [0; NAME_BYTES],
-            error: [0; ERROR_BYTES],
+            error: [0; ERROR_TEXT_BYTES],
         };
         copy_text(&report.scheduler, &mut this.scheduler);
         match &report.reason {
@@ -114,7 +114,7 @@ pub struct HorusMetrics {
 }
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusMetrics {
+unsafe impl SizePrefixedStruct for HorusMetrics {
     const FIRST_VERSION_BYTES: usize = 64 + 2 * 8 * 40;
 }
 

@@ -11,15 +11,15 @@ use horus_core::fork_epoch;
 use horus_core::scheduler::{Handle, Rate, Scheduler, StartError};
 
 use entry::{
-    PHASE_RUNNING, SCHEDULERS, SchedulerEntry, SchedulerState, busy_failure, look_up,
-    running_handle, wrong_state_failure,
+    PHASE_RUNNING, SCHEDULERS, SchedulerEntry, SchedulerState, look_up_scheduler,
+    running_handle_word, scheduler_in_use_failure, wrong_state_failure,
 };
 
-use crate::callback::{DelayedCancel, is_in_callback};
+use crate::callback::{DelayedCancellationGuard, is_in_callback};
 use crate::event::{EventCallback, EventListener};
 use crate::ffi::{
-    self, NAME_BYTES_MAX, OutPointer, SizedStruct, StatusResult, null_argument, run_cancellable,
-    run_guarded,
+    self, NAME_BYTES_MAX, OutPointer, SizePrefixedStruct, StatusResult, null_argument,
+    run_cancellable, run_guarded,
 };
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::node::{CNode, HorusNode, HorusNodeOptions, parse_flag};
@@ -53,7 +53,7 @@ pub struct HorusSchedulerOptions {
 
 // SAFETY: numbers, pointers and a nullable function, so zeros are valid; the first member is a
 // `u32`.
-unsafe impl SizedStruct for HorusSchedulerOptions {
+unsafe impl SizePrefixedStruct for HorusSchedulerOptions {
     const FIRST_VERSION_BYTES: usize = 56;
 }
 
@@ -64,9 +64,9 @@ fn with_state(
     call: impl FnOnce(&SchedulerEntry, &mut SchedulerState) -> StatusResult,
 ) -> i32 {
     run_guarded(|| {
-        let entry = look_up(scheduler)?;
+        let entry = look_up_scheduler(scheduler)?;
         if is_in_callback(scheduler.id) {
-            return Err(busy_failure());
+            return Err(scheduler_in_use_failure());
         }
         let mut guard = entry.lock()?;
         call(&entry, guard.state())
@@ -155,7 +155,7 @@ pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
             return Ok(HORUS_OK);
         }
         if is_in_callback(scheduler.id) {
-            return Err(busy_failure());
+            return Err(scheduler_in_use_failure());
         }
         entry.handle.stop();
         drop(entry);
@@ -218,8 +218,8 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
             return Err(wrong_state_failure(state));
         };
         let running = entry.start_if_built(scheduler.id, state)?;
-        entry.run_status().inspect_err(|_| {
-            // This shuts the nodes down. Its error is that of `run_status`.
+        entry.status_during_run().inspect_err(|_| {
+            // This shuts the nodes down. Its error is that of `status_during_run`.
             drop(running.tick_once());
         })
     })
@@ -229,34 +229,34 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
     run_cancellable(|| {
-        let entry = look_up(scheduler)?;
+        let entry = look_up_scheduler(scheduler)?;
         // WHY not left to the lock: after `horus_scheduler_start`, no call has it, and the nodes of
         // the main thread would tick on the thread of the callback.
         if is_in_callback(scheduler.id) {
-            return Err(busy_failure());
+            return Err(scheduler_in_use_failure());
         }
         // Relaxed: both change only in calls that end before this one begins, or in other threads'
         // calls.
         let runs = entry.phase.load(Ordering::Relaxed) == PHASE_RUNNING;
         // WHY: without nodes there is nothing to call, so exclusive access is not needed.
         if runs && !entry.has_nodes.load(Ordering::Relaxed) {
-            return entry.run_status();
+            return entry.status_during_run();
         }
         let mut guard = entry.lock()?;
         let SchedulerState::Running(running) = guard.state() else {
             drop(guard);
-            return start_and_tick(scheduler);
+            return start_and_tick_once(scheduler);
         };
-        let _delayed_cancel = DelayedCancel::begin();
-        entry.tick_status(running.tick_once())
+        let _delayed_cancel = DelayedCancellationGuard::begin();
+        entry.status_after_ticks(running.tick_once())
     })
 }
 
 #[cold]
-fn start_and_tick(scheduler: HorusScheduler) -> StatusResult {
+fn start_and_tick_once(scheduler: HorusScheduler) -> StatusResult {
     let status = with_state(scheduler, |entry, state| {
         let ticked = entry.start_if_built(scheduler.id, state)?.tick_once();
-        entry.tick_status(ticked)
+        entry.status_after_ticks(ticked)
     });
     Ok(status)
 }
@@ -269,7 +269,7 @@ pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i6
         let time = u64::try_from(time_ns).map_or(Duration::MAX, Duration::from_nanos);
         // The error is dropped: the handle keeps the reason.
         let _ = entry.start_if_built(scheduler.id, state)?.run_for(time);
-        entry.run_status()
+        entry.status_during_run()
     })
 }
 
@@ -285,7 +285,7 @@ pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
         let _ = entry
             .start_if_built(scheduler.id, state)?
             .run_for(Duration::MAX);
-        entry.finish(state)
+        entry.end_run(state)
     })
 }
 
@@ -293,7 +293,7 @@ pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_finish(scheduler: HorusScheduler) -> i32 {
     with_state(scheduler, |entry, state| match state {
-        SchedulerState::Running(_) => entry.finish(state),
+        SchedulerState::Running(_) => entry.end_run(state),
         state => Err(wrong_state_failure(state)),
     })
 }
@@ -322,20 +322,21 @@ pub unsafe extern "C" fn horus_scheduler_report(
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
     // Relaxed: it only informs. WHY not for 0: the word of a scheduler that does not run is 0.
-    let is_running =
-        |running_handle: &AtomicU64| running_handle.load(Ordering::Relaxed) == scheduler.id;
+    let is_running = |running_handle_word: &AtomicU64| {
+        running_handle_word.load(Ordering::Relaxed) == scheduler.id
+    };
     // WHY not in a forked child: it inherits the words of its parent.
     let may_trust_word = scheduler.id != 0 && fork_epoch() == 0;
-    if may_trust_word && running_handle(scheduler.id).is_some_and(is_running) {
+    if may_trust_word && running_handle_word(scheduler.id).is_some_and(is_running) {
         return 1;
     }
-    look_up_is_running(scheduler)
+    is_running_by_state(scheduler)
 }
 
 #[cold]
-fn look_up_is_running(scheduler: HorusScheduler) -> i32 {
+fn is_running_by_state(scheduler: HorusScheduler) -> i32 {
     run_guarded(|| {
-        let entry = look_up(scheduler)?;
+        let entry = look_up_scheduler(scheduler)?;
         // Relaxed: it only informs.
         let runs =
             entry.phase.load(Ordering::Relaxed) == PHASE_RUNNING && !entry.handle.is_stopping();
@@ -347,7 +348,7 @@ fn look_up_is_running(scheduler: HorusScheduler) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
     run_guarded(|| {
-        let entry = look_up(scheduler)?;
+        let entry = look_up_scheduler(scheduler)?;
         entry.handle.stop();
         Ok(HORUS_OK)
     })
@@ -359,13 +360,13 @@ pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
 /// # Safety
 ///
 /// The arguments are as `scheduler.h` requires.
-unsafe fn command_node(
+unsafe fn apply_command_to_node(
     scheduler: HorusScheduler,
     node: *const c_char,
     act: impl FnOnce(&Handle, &str) -> Result<(), Failure>,
 ) -> i32 {
     run_guarded(|| {
-        let entry = look_up(scheduler)?;
+        let entry = look_up_scheduler(scheduler)?;
         // SAFETY: the caller's contract: `node` is null or a terminated text.
         act(&entry.handle, unsafe {
             ffi::required_text(node, "node", NAME_BYTES_MAX)
@@ -385,7 +386,7 @@ pub unsafe extern "C" fn horus_scheduler_pause(
     node: *const c_char,
 ) -> i32 {
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { command_node(scheduler, node, |handle, node| Ok(handle.pause(node)?)) }
+    unsafe { apply_command_to_node(scheduler, node, |handle, node| Ok(handle.pause(node)?)) }
 }
 
 /// The C function `horus_scheduler_resume`: see `scheduler.h`.
@@ -399,7 +400,7 @@ pub unsafe extern "C" fn horus_scheduler_resume(
     node: *const c_char,
 ) -> i32 {
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { command_node(scheduler, node, |handle, node| Ok(handle.resume(node)?)) }
+    unsafe { apply_command_to_node(scheduler, node, |handle, node| Ok(handle.resume(node)?)) }
 }
 
 /// The C function `horus_scheduler_stop_node`: see `scheduler.h`.
@@ -413,7 +414,7 @@ pub unsafe extern "C" fn horus_scheduler_stop_node(
     node: *const c_char,
 ) -> i32 {
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { command_node(scheduler, node, |handle, node| Ok(handle.stop_node(node)?)) }
+    unsafe { apply_command_to_node(scheduler, node, |handle, node| Ok(handle.stop_node(node)?)) }
 }
 
 /// The C function `horus_scheduler_set_rate`: see `scheduler.h`.
@@ -429,7 +430,7 @@ pub unsafe extern "C" fn horus_scheduler_set_rate(
 ) -> i32 {
     let set = |handle: &Handle, node: &str| Ok(handle.set_rate(node, Rate::hz(rate_hz))?);
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { command_node(scheduler, node, set) }
+    unsafe { apply_command_to_node(scheduler, node, set) }
 }
 
 /// The C function `horus_scheduler_metrics`: see `scheduler.h`.
@@ -449,5 +450,5 @@ pub unsafe extern "C" fn horus_scheduler_metrics(
         unsafe { HorusMetrics::write(&metrics, out, "out") }
     };
     // SAFETY: the caller's contract: `node` is null or a terminated text.
-    unsafe { command_node(scheduler, node, metrics) }
+    unsafe { apply_command_to_node(scheduler, node, metrics) }
 }

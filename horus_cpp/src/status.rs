@@ -132,7 +132,7 @@ impl Failure {
     /// Adds the name of the topic to the text, unless the text already contains it. Escapes control
     /// characters in the name.
     #[cold]
-    pub(crate) fn in_topic(self, name: &str) -> Self {
+    pub(crate) fn add_topic_name(self, name: &str) -> Self {
         if self.names_topic {
             return self;
         }
@@ -146,9 +146,9 @@ impl Failure {
 
     /// Stores the error text for [`horus_last_error_message`], and returns the status.
     #[cold]
-    pub(crate) fn report(self) -> i32 {
+    pub(crate) fn store_as_last_error(self) -> i32 {
         LAST_ERROR.with(|last| {
-            let mut end = self.text.len().min(ERROR_BYTES_MAX - 1);
+            let mut end = self.text.len().min(ERROR_TEXT_BYTES_MAX - 1);
             while !self.text.is_char_boundary(end) {
                 end -= 1;
             }
@@ -163,20 +163,20 @@ impl Failure {
 }
 
 /// Size of each thread's buffer for its last error text, in bytes. It includes the terminating 0.
-const ERROR_BYTES_MAX: usize = 1024;
+const ERROR_TEXT_BYTES_MAX: usize = 1024;
 
 /// Empties the error text, and returns `status`: an outcome that is not an error, and that a caller
 /// may nevertheless print a text for. The text of an earlier call would name something else.
 #[cold]
-pub(crate) fn outcome_without_text(status: i32) -> i32 {
+pub(crate) fn clear_error_text_and_return(status: i32) -> i32 {
     LAST_ERROR.with(|last| last[0].set(0));
     status
 }
 
 thread_local! {
     // WHY a buffer that is never reallocated: a pointer to it is valid as long as the thread lives.
-    static LAST_ERROR: [Cell<u8>; ERROR_BYTES_MAX] =
-        const { [const { Cell::new(0) }; ERROR_BYTES_MAX] };
+    static LAST_ERROR: [Cell<u8>; ERROR_TEXT_BYTES_MAX] =
+        const { [const { Cell::new(0) }; ERROR_TEXT_BYTES_MAX] };
 }
 
 /// The C function `horus_last_error_message`: see `horus.h`.

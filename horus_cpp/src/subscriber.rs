@@ -8,7 +8,7 @@ use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
 use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
-    OutPointer, SizedStruct, StatusResult, invalid_argument, output_slice, run_cancellable,
+    OutPointer, SizePrefixedStruct, StatusResult, invalid_argument, output_slice, run_cancellable,
     run_guarded, wait_in_slices, write_if_not_null,
 };
 use crate::handle::{HandleGuard, Slab, TransferTable};
@@ -18,7 +18,7 @@ use crate::topic::{HorusTopicOptions, endpoint_builder};
 
 /// Number of consecutive messages that are shorter than their header after which a borrow gives up
 /// and returns `HORUS_EMPTY`.
-const MALFORMED_MAX: u32 = 16;
+const CONSECUTIVE_MALFORMED_MAX: u32 = 16;
 
 /// The C struct `horus_subscriber_t`, as `horus.h` declares it: a handle of a subscriber.
 #[repr(C)]
@@ -45,18 +45,18 @@ static SAMPLES: TransferTable<RawSample> = TransferTable::new(4);
 /// Calls `call` with the subscriber and returns its result. If the result is an error, adds the
 /// name of the topic to its text.
 #[inline(always)]
-fn with_topic_name(
+fn call_and_name_topic_in_failure(
     mut subscriber: HandleGuard<'_, DynamicSubscriber>,
     call: impl FnOnce(&mut HandleGuard<'_, DynamicSubscriber>) -> StatusResult,
 ) -> StatusResult {
-    call(&mut subscriber).map_err(|failure| failure.in_topic(subscriber.name()))
+    call(&mut subscriber).map_err(|failure| failure.add_topic_name(subscriber.name()))
 }
 
 /// Returns the status of a call that found no message: `HORUS_EMPTY`, or an error if the subscriber
 /// cannot receive any messages.
 #[cold]
 fn no_message_status(subscriber: &DynamicSubscriber) -> StatusResult {
-    check_usable(subscriber)?;
+    check_receives_from_all_publishers(subscriber)?;
     Ok(HORUS_EMPTY)
 }
 
@@ -65,15 +65,15 @@ fn no_message_status(subscriber: &DynamicSubscriber) -> StatusResult {
 /// # Errors
 ///
 /// A failure that says why the subscriber receives no messages, or not all messages.
-fn check_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
+fn check_receives_from_all_publishers(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
     let checked = subscriber.check();
-    checked.map_err(|error| with_type_difference(subscriber, error.into()))
+    checked.map_err(|error| add_type_difference(subscriber, error.into()))
 }
 
 /// If the publishers use a different message type from that of the subscriber, adds the first
 /// difference between the two types to `failure`, unless its text contains that. Returns `failure`.
 #[cold]
-fn with_type_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
+fn add_type_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
     if let Some(difference) = subscriber.schema_difference() {
         let text = format!("({difference})");
         if !failure.text.contains(&text) {
@@ -201,8 +201,8 @@ pub unsafe extern "C" fn horus_subscriber_recv(
 ) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(subscriber, |subscriber| {
+        let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
             if all_messages_fit(subscriber, room)? {
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
 ) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(subscriber, |subscriber| {
+        let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
             let spin = subscriber.spin();
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
                     let received = unsafe { recv_within(subscriber, slice, buffer, out_bytes) };
                     match received? {
                         Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
-                        Err(error) => Err(with_type_difference(subscriber, error.into())),
+                        Err(error) => Err(add_type_difference(subscriber, error.into())),
                         Ok(status) => Ok(status),
                     }
                 },
@@ -280,8 +280,8 @@ pub unsafe extern "C" fn horus_subscriber_latest(
 ) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(subscriber, |subscriber| {
+        let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
             all_messages_fit(subscriber, room)?;
@@ -295,16 +295,16 @@ pub unsafe extern "C" fn horus_subscriber_latest(
 }
 
 /// Calls `borrow` until it returns a message that is not shorter than its header, and counts the
-/// shorter ones as malformed. Returns `None` if there is no message, or after [`MALFORMED_MAX`]
-/// malformed ones.
+/// shorter ones as malformed. Returns `None` if there is no message, or after
+/// [`CONSECUTIVE_MALFORMED_MAX`] malformed ones.
 ///
 /// WHY: any process may send fewer bytes. Callers of the C and C++ functions read the header where
 /// the message is, without a check.
-fn borrow_whole_header(
+fn borrow_unless_shorter_than_header(
     subscriber: &mut DynamicSubscriber,
     mut borrow: impl FnMut(&mut DynamicSubscriber) -> Result<Option<RawSample>, BorrowError>,
 ) -> Result<Option<RawSample>, BorrowError> {
-    for _ in 0..MALFORMED_MAX {
+    for _ in 0..CONSECUTIVE_MALFORMED_MAX {
         let Some(sample) = borrow(subscriber)? else {
             return Ok(None);
         };
@@ -325,16 +325,16 @@ fn borrow_whole_header(
 /// # Safety
 ///
 /// The arguments are as `horus.h` requires for `horus_subscriber_borrow`.
-unsafe fn borrow_with(
+unsafe fn borrow_sample_with(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
     borrow: impl FnMut(&mut DynamicSubscriber) -> Result<Option<RawSample>, BorrowError>,
 ) -> StatusResult {
     // SAFETY: the caller's contract: no other thread is in a call with the handle.
-    let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-    with_topic_name(subscriber, |subscriber| {
+    let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+    call_and_name_topic_in_failure(subscriber, |subscriber| {
         let out = OutPointer::new(out, "out")?;
-        let Some(sample) = borrow_whole_header(subscriber, borrow)? else {
+        let Some(sample) = borrow_unless_shorter_than_header(subscriber, borrow)? else {
             return no_message_status(subscriber);
         };
         let message = sample.bytes();
@@ -366,7 +366,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    run_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow) })
+    run_cancellable(|| unsafe { borrow_sample_with(subscriber, out, DynamicSubscriber::borrow) })
 }
 
 /// The C function `horus_subscriber_borrow_latest`: see `horus.h`.
@@ -380,7 +380,9 @@ pub unsafe extern "C" fn horus_subscriber_borrow_latest(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    run_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow_latest) })
+    run_cancellable(|| unsafe {
+        borrow_sample_with(subscriber, out, DynamicSubscriber::borrow_latest)
+    })
 }
 
 /// The C function `horus_sample_release`: see `horus.h`.
@@ -406,8 +408,8 @@ pub unsafe extern "C" fn horus_subscriber_wait_for_publishers(
 ) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(subscriber, |subscriber| {
+        let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(subscriber, |subscriber| {
             let wait = |subscriber: &DynamicSubscriber, slice| {
                 subscriber.wait_for_publishers(count, slice)
             };
@@ -426,9 +428,9 @@ pub unsafe extern "C" fn horus_subscriber_wait_for_publishers(
 pub unsafe extern "C" fn horus_subscriber_check(subscriber: HorusSubscriber) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(subscriber, |subscriber| {
-            check_usable(subscriber)?;
+        let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(subscriber, |subscriber| {
+            check_receives_from_all_publishers(subscriber)?;
             Ok(HORUS_OK)
         })
     })
@@ -446,8 +448,8 @@ pub unsafe extern "C" fn horus_subscriber_set_spin(
 ) -> i32 {
     run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(subscriber, |subscriber| {
+        let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(subscriber, |subscriber| {
             subscriber.set_spin(Duration::from_nanos(spin_ns));
             Ok(HORUS_OK)
         })
@@ -466,8 +468,8 @@ pub unsafe extern "C" fn horus_subscriber_stats(
 ) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(end, |end| {
+        let end = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(end, |end| {
             if end.is_forked() {
                 return Err(RecvError::Forked { topic: end.label() }.into());
             }
@@ -502,8 +504,8 @@ pub unsafe extern "C" fn horus_subscriber_info(
 ) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        with_topic_name(end, |end| {
+        let end = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
+        call_and_name_topic_in_failure(end, |end| {
             let info = topic_info!(end, end.received_bytes() as u64)?;
             // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
             unsafe { HorusTopicInfo::write(&info, out, "out") }?;

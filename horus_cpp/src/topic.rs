@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use horus_core::topic::{DynamicBuilder, DynamicSchema, DynamicType, Qos};
 
-use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, TEXT_BYTES_MAX, invalid_argument};
+use crate::ffi::{self, NAME_BYTES_MAX, SizePrefixedStruct, TEXT_BYTES_MAX, invalid_argument};
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::HorusQos;
 use crate::status::Failure;
@@ -33,7 +33,7 @@ pub struct HorusTopicOptions {
 }
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
-unsafe impl SizedStruct for HorusTopicOptions {
+unsafe impl SizePrefixedStruct for HorusTopicOptions {
     const FIRST_VERSION_BYTES: usize = 40;
 }
 
@@ -51,7 +51,7 @@ pub(crate) unsafe fn endpoint_builder(
     let topic = unsafe { ffi::required_text(topic, "topic", NAME_BYTES_MAX) }?;
     // SAFETY: the caller's contract: `options` is as the header says.
     let builder = unsafe { apply_options(topic, options) };
-    builder.map_err(|failure| failure.in_topic(topic))
+    builder.map_err(|failure| failure.add_topic_name(topic))
 }
 
 /// Returns a builder for an endpoint of the topic `topic`, with `options` applied.
@@ -97,7 +97,7 @@ unsafe fn apply_options(
     // SAFETY: the caller's contract: `options.latch_key` is null or a terminated text.
     let key = unsafe { ffi::optional_text(options.latch_key, key, TEXT_BYTES_MAX) }?;
     let builder = builder.qos(key.map_or(qos, |key| qos.latch_key(key)));
-    let builder = match ffi::optional_count64(options.max_message_bytes) {
+    let builder = match ffi::count64_unless_default(options.max_message_bytes) {
         None => builder,
         Some(0) => {
             let text = "options->max_message_bytes is 0: wanted the length of a message";

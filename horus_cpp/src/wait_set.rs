@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use horus_core::topic::{Key, Ready, Reason, WaitSet};
 
 use crate::ffi::{
-    OutPointer, invalid_argument, optional_time, run_guarded, wait_in_slices, write_if_not_null,
+    OutPointer, duration_unless_default, invalid_argument, run_guarded, wait_in_slices,
+    write_if_not_null,
 };
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
@@ -114,16 +115,16 @@ pub unsafe extern "C" fn horus_wait_set_add(
 ) -> i32 {
     run_guarded(|| {
         let out_key = OutPointer::new(out_key, "out_key")?;
-        let silent_max = optional_time("silent_max_ns", silent_max_ns)?;
+        let silent_max = duration_unless_default("silent_max_ns", silent_max_ns)?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        let mut wait_set = unsafe { WAIT_SETS.borrow_value(wait_set.id) }?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
+        let subscriber = unsafe { SUBSCRIBERS.borrow_value(subscriber.id) }?;
         let key = match silent_max {
             None => wait_set.set.add(&*subscriber),
             Some(allowed) => wait_set.set.add_with_deadline(&*subscriber, allowed),
         };
-        let key = key.map_err(|error| Failure::from(error).in_topic(subscriber.name()))?;
+        let key = key.map_err(|error| Failure::from(error).add_topic_name(subscriber.name()))?;
         // SAFETY: the caller's contract: `out_key` is valid for writes.
         unsafe { out_key.write(key.to_u64()) };
         Ok(HORUS_OK)
@@ -143,11 +144,12 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
 ) -> i32 {
     run_guarded(|| {
         let out_key = OutPointer::new(out_key, "out_key")?;
-        let period = optional_time("period_ns", period_ns)?.filter(|period| !period.is_zero());
+        let period =
+            duration_unless_default("period_ns", period_ns)?.filter(|period| !period.is_zero());
         let no_period = || invalid_argument("period_ns is 0: wanted a positive period");
         let period = period.ok_or_else(no_period)?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        let mut wait_set = unsafe { WAIT_SETS.borrow_value(wait_set.id) }?;
         let key = wait_set.set.add_interval(period)?;
         // SAFETY: the caller's contract: `out_key` is valid for writes.
         unsafe { out_key.write(key.to_u64()) };
@@ -164,7 +166,7 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
 pub unsafe extern "C" fn horus_wait_set_remove(wait_set: HorusWaitSet, key: u64) -> i32 {
     run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        let mut wait_set = unsafe { WAIT_SETS.borrow_value(wait_set.id) }?;
         wait_set.leftover.retain(|ready| ready.key != key);
         match wait_set.set.remove(Key::from_u64(key)) {
             true => Ok(HORUS_OK),
@@ -197,7 +199,7 @@ pub unsafe extern "C" fn horus_wait_set_wait(
             ));
         }
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
+        let mut wait_set = unsafe { WAIT_SETS.borrow_value(wait_set.id) }?;
         if timeout_ns < 0 && wait_set.set.is_empty() && wait_set.leftover.is_empty() {
             return Err(horus_core::WaitError::Empty.into());
         }

@@ -1,9 +1,9 @@
 //! Hazard words: each thread has a few words that hold the handles which its calls are using. A
 //! thread that closes a handle waits until no word holds it.
 //!
-//! [`publish_handle`], [`free_word`], [`begin_use`], [`end_use`], [`mark_handle_closed`] and
-//! [`holds_handle`] are generic over the type of the words, so that the loom models run the same
-//! code.
+//! [`publish_handle`], [`find_free_word`], [`try_begin_use`], [`end_use`],
+//! [`try_mark_handle_closed`] and [`holds_handle`] are generic over the type of the words, so that
+//! the loom models run the same code.
 
 use std::cell::Cell;
 use std::ptr;
@@ -18,7 +18,7 @@ use super::sync::{self, Edge, Word, edge, load_pointer};
 
 /// Maximum number of handles that one thread can use at a time. A thread uses several handles if
 /// calls are nested in callbacks.
-pub(crate) const HANDLES_IN_USE_MAX: usize = 7;
+pub(crate) const HANDLES_IN_USE_BY_THREAD_MAX: usize = 7;
 
 /// Number of times that a thread which closes a handle polls the hazard words without a pause.
 /// After these polls, it sleeps between two polls.
@@ -28,7 +28,8 @@ const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// Publishes the value of an entry: stores `handle` in `state`, the state word of that entry. Until
 /// then, only the caller can access the entry.
 pub(crate) fn publish_handle<W: Word>(state: &W, handle: u64) {
-    // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark_handle_closed`.
+    // ORDERING(handle): pairs with the load in `borrow_value` and the exchange in
+    // `try_mark_handle_closed`.
     state.store(handle, edge::HANDLE_OPEN);
 }
 
@@ -39,7 +40,7 @@ pub(crate) fn publish_handle<W: Word>(state: &W, handle: u64) {
 /// [`HandleError::Busy`] if another call of this thread already uses `handle`;
 /// [`HandleError::Nested`] if no word is free.
 #[inline(always)]
-pub(crate) fn free_word<W: Word, const WORDS: usize>(
+pub(crate) fn find_free_word<W: Word, const WORDS: usize>(
     words: &[W; WORDS],
     handle: u64,
 ) -> Result<&W, HandleError> {
@@ -67,7 +68,7 @@ fn free_nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError
 /// Stores `handle` in the hazard word, then checks that the handle is still open, which means that
 /// `state` holds it. If it is not open, frees the word and returns false.
 #[inline(always)]
-pub(crate) fn begin_use<W: Word>(
+pub(crate) fn try_begin_use<W: Word>(
     word: &W,
     state: &W,
     handle: u64,
@@ -96,13 +97,13 @@ pub(crate) fn end_use<W: Word>(word: &W) {
 
 /// Marks the entry of `handle` as closed, which sets its state word `state` to 0. Returns false if
 /// the entry was already closed.
-pub(crate) fn mark_handle_closed<W: Word>(state: &W, handle: u64) -> bool {
+pub(crate) fn try_mark_handle_closed<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
     state.compare_exchange_ordered(handle, 0, edge::HANDLE_SEE)
 }
 
 /// Returns true if the hazard word `word` holds `handle`. The caller must first call
-/// [`mark_handle_closed`] and execute a barrier.
+/// [`try_mark_handle_closed`] and execute a barrier.
 pub(crate) fn holds_handle<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(last_use): pairs with the store in `end_use`.
     word.load(edge::LAST_USE_SEE) == handle
@@ -113,7 +114,7 @@ pub(crate) fn holds_handle<W: Word>(word: &W, handle: u64) -> bool {
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct HazardRecord {
-    words: [AtomicU64; HANDLES_IN_USE_MAX],
+    words: [AtomicU64; HANDLES_IN_USE_BY_THREAD_MAX],
     /// 1 while the record belongs to a live thread; 0 if another thread can take over the record.
     taken: AtomicU64,
     /// The number of the record, which identifies its thread among all live threads. Numbers start
@@ -126,14 +127,14 @@ pub(crate) struct HazardRecord {
     uses_barriers: bool,
 }
 
-static RECORDS: AtomicPtr<HazardRecord> = AtomicPtr::new(ptr::null_mut());
+static FIRST_RECORD: AtomicPtr<HazardRecord> = AtomicPtr::new(ptr::null_mut());
 static HAZARD_RECORDS_CREATED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     // WHY two: the one that is read in each call has no destructor, so that no check is needed
     // whether it still exists.
     static THREAD_RECORD: Cell<*const HazardRecord> = const { Cell::new(ptr::null()) };
-    static RETURN_RECORD: FreeRecordAtThreadEnd = const { FreeRecordAtThreadEnd };
+    static FREE_RECORD_AT_THREAD_END: FreeRecordAtThreadEnd = const { FreeRecordAtThreadEnd };
 }
 
 /// A value whose drop frees the record of a thread when the thread ends. A thread that ends within
@@ -171,12 +172,12 @@ impl HazardRecord {
     fn acquire() -> &'static Self {
         // WHY: without handlers a child would wait for threads that only its parent has. Installing
         // them fails only for lack of memory.
-        let _ = set_fork_child_hook(after_fork);
+        let _ = set_fork_child_hook(free_words_of_other_threads);
         let record = Self::claim_free().unwrap_or_else(Self::create);
         THREAD_RECORD.set(record);
         // WHY the error is ignored: a thread that is past its destructors keeps its record, which
         // no other thread then reuses.
-        let _ = RETURN_RECORD.try_with(|_| ());
+        let _ = FREE_RECORD_AT_THREAD_END.try_with(|_| ());
         record
     }
 
@@ -193,7 +194,7 @@ impl HazardRecord {
 
     fn create() -> &'static Self {
         let record = Box::leak(Box::new(Self {
-            words: [const { AtomicU64::new(0) }; HANDLES_IN_USE_MAX],
+            words: [const { AtomicU64::new(0) }; HANDLES_IN_USE_BY_THREAD_MAX],
             taken: AtomicU64::new(1),
             number: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -202,18 +203,18 @@ impl HazardRecord {
         let record: &'static Self = record;
         record
             .number
-            .set(sync::next_number(&HAZARD_RECORDS_CREATED));
+            .set(sync::next_unique_number(&HAZARD_RECORDS_CREATED));
         let this = ptr::from_ref(record).cast_mut();
         // ORDERING(records): pairs with the loads in `all_records`: a thread that sees the record
         // sees its words.
-        sync::push_pointer(&RECORDS, &record.next, this, edge::RECORDS_PUSH);
+        sync::push_pointer(&FIRST_RECORD, &record.next, this, edge::RECORDS_PUSH);
         record
     }
 
     /// Returns the fence that a call executes between its store to the hazard word and its load of
     /// the entry. It is only a compiler fence if closing threads make the kernel execute barriers.
     #[inline(always)]
-    pub(super) fn fence(&self) -> impl FnOnce(Edge) + use<> {
+    pub(super) fn choose_fence(&self) -> impl FnOnce(Edge) + use<> {
         let uses_barriers = self.uses_barriers;
         move |edge| {
             if uses_barriers {
@@ -227,14 +228,14 @@ impl HazardRecord {
     /// Returns a free hazard word of this thread. Returns an error if another call of this thread
     /// uses `handle`, or if no word is free.
     #[inline(always)]
-    pub(super) fn free_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
-        free_word(&self.words, handle)
+    pub(super) fn find_free_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
+        find_free_word(&self.words, handle)
     }
 
     /// Returns a free hazard word of this thread, even if other calls of this thread use `handle`.
     /// Returns an error if no word is free.
     #[inline(always)]
-    pub(super) fn shared_word(&self) -> Result<&AtomicU64, HandleError> {
+    pub(super) fn find_free_word_for_shared_use(&self) -> Result<&AtomicU64, HandleError> {
         // Relaxed: only this thread stores them.
         let free = self.words.iter().find(|word| word.get() == 0);
         free.ok_or(HandleError::Nested)
@@ -246,7 +247,7 @@ impl HazardRecord {
     }
 
     /// Returns the number of this thread, which differs from those of all other live threads.
-    pub(super) fn number(&self) -> u64 {
+    pub(super) fn thread_number(&self) -> u64 {
         self.number.get()
     }
 }
@@ -254,7 +255,7 @@ impl HazardRecord {
 /// Returns the records of all threads, newest first.
 fn all_records() -> impl Iterator<Item = &'static HazardRecord> {
     // ORDERING(records): pairs with the exchange in `push_pointer`.
-    let mut next = load_pointer(&RECORDS, edge::RECORDS_SEE);
+    let mut next = load_pointer(&FIRST_RECORD, edge::RECORDS_SEE);
     std::iter::from_fn(move || {
         // SAFETY: null, or leaked by `HazardRecord::create`.
         let record = unsafe { next.as_ref() }?;
@@ -265,15 +266,15 @@ fn all_records() -> impl Iterator<Item = &'static HazardRecord> {
 }
 
 /// Waits until no call uses `handle`, which the caller has marked as closed with
-/// [`mark_handle_closed`].
+/// [`try_mark_handle_closed`].
 ///
 /// # Errors
 ///
 /// [`HandleError::NoBarrier`] if the kernel refuses to execute a barrier.
-pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
+pub(super) fn wait_for_end_of_calls(handle: u64) -> Result<(), HandleError> {
     // ORDERING(hazard): SeqCst, between the mark and the loads of the calls. Pairs with the fence
-    // in `enter`; where calls have none, the barrier is one on every CPU that runs a thread of this
-    // process.
+    // in `borrow_value`; where calls have none, the barrier is one on every CPU that runs a thread
+    // of this process.
     sync::fence(edge::HAZARD_CLOSE);
     let any_uses_barriers = all_records().any(|record| record.uses_barriers);
     if any_uses_barriers && !execute_process_barrier() {
@@ -297,7 +298,7 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
 
 /// Runs in a forked child, which has only one thread. Frees the words of all other threads, because
 /// they do not exist in the child.
-fn after_fork() {
+fn free_words_of_other_threads() {
     let mine = THREAD_RECORD.get();
     for record in all_records().filter(|record| !ptr::eq(*record, mine)) {
         // Relaxed: there is no other thread.

@@ -45,11 +45,11 @@ fn every_use_of_an_edge_is_needed() {
     assert_all_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }
 
-/// Explores every execution of a model in which threads are preempted at most `preemptions` times.
-/// The environment variable `LOOM_MAX_PREEMPTIONS` replaces that limit.
-fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+/// Explores every execution of a model in which threads are preempted at most `preemptions_max`
+/// times. The environment variable `LOOM_MAX_PREEMPTIONS` replaces that limit.
+fn explore_interleavings(preemptions_max: usize, execution: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions_max));
     builder.max_branches = 20_000;
     builder.check(move || {
         mutation::count_execution();
@@ -118,7 +118,7 @@ fn ordering(edge: Edge) -> Ordering {
 
 const HANDLE: u64 = 7;
 
-/// A second handle, which is used by the outer call of [`ModelEntry::call_within`].
+/// A second handle, which is used by the outer call of [`ModelEntry::call_within_other_call`].
 const OTHER_HANDLE: u64 = 8;
 
 /// An entry for [`HANDLE`], and the hazard words of two threads. Each thread has two words.
@@ -147,8 +147,8 @@ impl ModelEntry {
     /// Makes a call in thread `me`. Returns the value that the call sees; `None` if the handle is
     /// closed.
     fn call(&self, me: usize) -> Option<u64> {
-        let word = hazard::free_word(&self.words[me], HANDLE).expect("one call at a time");
-        hazard::begin_use(word, &self.state, HANDLE, fence).then(|| {
+        let word = hazard::find_free_word(&self.words[me], HANDLE).expect("one call at a time");
+        hazard::try_begin_use(word, &self.state, HANDLE, fence).then(|| {
             // SAFETY: the hazard word keeps the value alive.
             let value = self.value.with(|place| unsafe { *place });
             hazard::end_use(word);
@@ -159,17 +159,17 @@ impl ModelEntry {
     /// Makes a call as [`ModelEntry::call`] does, within an outer call that uses [`OTHER_HANDLE`].
     /// The outer call ends first. Checks that the thread cannot make a second call with the same
     /// handle until the inner call ends.
-    fn call_within(&self, me: usize) -> Option<u64> {
+    fn call_within_other_call(&self, me: usize) -> Option<u64> {
         let words = &self.words[me];
-        let outer = hazard::free_word(words, OTHER_HANDLE).expect("the first call");
+        let outer = hazard::find_free_word(words, OTHER_HANDLE).expect("the first call");
         // WHY Relaxed: no thread closes the other handle.
         outer.set(OTHER_HANDLE);
-        let inner = hazard::free_word(words, HANDLE).expect("a word for each call");
-        let entered = hazard::begin_use(inner, &self.state, HANDLE, fence);
+        let inner = hazard::find_free_word(words, HANDLE).expect("a word for each call");
+        let entered = hazard::try_begin_use(inner, &self.state, HANDLE, fence);
         hazard::end_use(outer);
         entered.then(|| {
             assert!(
-                hazard::free_word(words, HANDLE).is_err(),
+                hazard::find_free_word(words, HANDLE).is_err(),
                 "two calls with one handle"
             );
             // SAFETY: the hazard word keeps the value alive.
@@ -182,7 +182,7 @@ impl ModelEntry {
     /// Closes the handle without waiting for calls, and returns the value; `None` if another thread
     /// closed the handle.
     fn take(&self) -> Option<u64> {
-        hazard::mark_handle_closed(&self.state, HANDLE).then(|| {
+        hazard::try_mark_handle_closed(&self.state, HANDLE).then(|| {
             // SAFETY: this thread closed the handle, and there are no calls.
             self.value.with(|place| unsafe { *place })
         })
@@ -190,7 +190,7 @@ impl ModelEntry {
 
     /// Closes the handle and drops the value. Returns false if another thread closed the handle.
     fn close(&self) -> bool {
-        if !hazard::mark_handle_closed(&self.state, HANDLE) {
+        if !hazard::try_mark_handle_closed(&self.state, HANDLE) {
             return false;
         }
         fence(edge::HAZARD_CLOSE);
@@ -208,7 +208,7 @@ impl ModelEntry {
 /// Checks that a call sees either a closed handle or the whole value. The value must not be dropped
 /// before the call ends.
 pub(super) fn a_call_never_meets_a_value_that_is_gone() {
-    explore(3, || {
+    explore_interleavings(3, || {
         let entry = ModelEntry::new();
         let theirs = Rc::clone(&entry);
         let calling = thread::spawn(move || {
@@ -226,12 +226,12 @@ pub(super) fn a_call_never_meets_a_value_that_is_gone() {
 /// Checks that the value is not dropped before an inner call ends, even if the outer call around it
 /// ends first.
 pub(super) fn a_call_within_another_is_waited_for() {
-    explore(3, || {
+    explore_interleavings(3, || {
         let entry = ModelEntry::new();
         let theirs = Rc::clone(&entry);
         let calling = thread::spawn(move || {
             assert!(
-                matches!(theirs.call_within(0), None | Some(42)),
+                matches!(theirs.call_within_other_call(0), None | Some(42)),
                 "a dropped value"
             );
         });
@@ -243,7 +243,7 @@ pub(super) fn a_call_within_another_is_waited_for() {
 
 /// Checks that exactly one of two threads that close a handle and take its value gets the value.
 pub(super) fn a_handle_is_closed_once() {
-    explore(3, || {
+    explore_interleavings(3, || {
         let entry = ModelEntry::new();
         let theirs = Rc::clone(&entry);
         let taking = thread::spawn(move || theirs.take());
@@ -259,7 +259,7 @@ pub(super) fn a_handle_is_closed_once() {
 /// Checks that two threads never own the same entry while they pop entries from the list of free
 /// entries and push them back.
 pub(super) fn a_free_entry_has_one_owner() {
-    explore(3, || {
+    explore_interleavings(3, || {
         let free = Rc::new(LoomWord::new(0));
         let next = Rc::new([LoomWord::new(0), LoomWord::new(0)]);
         let values = Rc::new([UnsafeCell::new(0_u64), UnsafeCell::new(0)]);

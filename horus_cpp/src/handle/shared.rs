@@ -21,9 +21,9 @@ impl<T: Send + Sync> SharedSlab<T> {
     /// Creates an empty table. `kind` is a number other than 0, which is part of each handle and
     /// differs from the kinds of all other tables.
     #[must_use]
-    pub(crate) const fn new(kind: u8) -> Self {
+    pub(crate) const fn new(handle_kind: u8) -> Self {
         Self {
-            table: Table::new(kind),
+            table: Table::new(handle_kind),
         }
     }
 
@@ -48,8 +48,8 @@ impl<T: Send + Sync> SharedSlab<T> {
         let Some(entry) = self.table.entry(handle) else {
             return Err(self.table.handle_error(handle));
         };
-        let word = record.shared_word()?;
-        if !hazard::begin_use(word, &entry.state, handle, record.fence()) {
+        let word = record.find_free_word_for_shared_use()?;
+        if !hazard::try_begin_use(word, &entry.state, handle, record.choose_fence()) {
             return Err(self.table.handle_error(handle));
         }
         Ok(SharedGuard { entry, word })

@@ -16,7 +16,7 @@ pub(crate) fn push_entry<W: Word>(free: &W, next: &W, index: u32) {
         // ORDERING(spare): pairs with the load in `pop`.
         if free.compare_exchange_ordered(
             found,
-            head_after_change(found) | (u64::from(index) + 1),
+            head_with_next_version(found) | (u64::from(index) + 1),
             edge::SPARE_PUSH,
         ) {
             return;
@@ -37,7 +37,7 @@ pub(crate) fn pop_entry<'a, W: Word + 'a>(
         let found = free.load(edge::SPARE_POP);
         let index = (found as u32).checked_sub(1)?;
         let next = next_of(index)?.get();
-        if free.compare_exchange_relaxed(found, head_after_change(found) | next) {
+        if free.compare_exchange_relaxed(found, head_with_next_version(found) | next) {
             return Some(index);
         }
     }
@@ -45,6 +45,6 @@ pub(crate) fn pop_entry<'a, W: Word + 'a>(
 
 /// Returns the head of the stack after one more change: the counter in the upper half of `found`
 /// plus 1. The lower half of the result is 0, and the caller sets it.
-const fn head_after_change(found: u64) -> u64 {
+const fn head_with_next_version(found: u64) -> u64 {
     ((found >> 32).wrapping_add(1)) << 32
 }

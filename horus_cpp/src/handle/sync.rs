@@ -195,6 +195,6 @@ pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *m
 }
 
 /// Adds 1 to `count` and returns the new count. Each call returns a different number.
-pub(crate) fn next_number(count: &AtomicU64) -> u64 {
+pub(crate) fn next_unique_number(count: &AtomicU64) -> u64 {
     count.fetch_add(1, Ordering::Relaxed) + 1
 }

@@ -32,10 +32,10 @@ pub(super) struct Table<T: 'static> {
 unsafe impl<T: Send> Sync for Table<T> {}
 
 impl<T> Table<T> {
-    pub(super) const fn new(kind: u8) -> Self {
-        assert!(kind != 0, "0 is the kind of null");
+    pub(super) const fn new(handle_kind: u8) -> Self {
+        assert!(handle_kind != 0, "0 is the kind of null");
         Self {
-            kind,
+            kind: handle_kind,
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS_MAX],
             used: AtomicU64::new(0),
             free: AtomicU64::new(0),

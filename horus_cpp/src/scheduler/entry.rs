@@ -64,7 +64,7 @@ pub(super) static RUNNING_HANDLES: [AtomicU64; RUNNING_HANDLES_MAX] =
 /// Returns the word of [`RUNNING_HANDLES`] for the scheduler whose handle is `id`; `None` if the
 /// index in the handle is too large.
 #[inline(always)]
-pub(super) fn running_handle(id: u64) -> Option<&'static AtomicU64> {
+pub(super) fn running_handle_word(id: u64) -> Option<&'static AtomicU64> {
     RUNNING_HANDLES.get(id as u32 as usize)
 }
 
@@ -106,7 +106,7 @@ impl SchedulerEntry {
     pub(super) fn lock(&self) -> Result<StateGuard<'_>, Failure> {
         // ORDERING(state_lock): pairs with the store in `StateGuard::drop`.
         if self.is_locked.swap(true, Ordering::Acquire) {
-            Err(busy_failure())
+            Err(scheduler_in_use_failure())
         } else {
             Ok(StateGuard(self))
         }
@@ -133,8 +133,8 @@ impl SchedulerEntry {
             // WHY before `start`: the nodes may read it from their first tick on, before `start`
             // has returned.
             self.set_phase(PHASE_RUNNING);
-            if let Some(running_handle) = running_handle(id) {
-                self.handle.set_while_running(running_handle, id);
+            if let Some(running_handle_word) = running_handle_word(id) {
+                self.handle.set_while_running(running_handle_word, id);
             }
             *state = SchedulerState::Running(Box::new(scheduler.start().inspect_err(|_| {
                 self.set_phase(PHASE_ENDED);
@@ -148,7 +148,7 @@ impl SchedulerEntry {
     }
 
     /// Ends the run of the scheduler and stores the report of the run in the state.
-    pub(super) fn finish(&self, state: &mut SchedulerState) -> StatusResult {
+    pub(super) fn end_run(&self, state: &mut SchedulerState) -> StatusResult {
         self.set_phase(PHASE_ENDED);
         if let SchedulerState::Running(running) = std::mem::replace(state, SchedulerState::Failed) {
             let (report, failure) = match running.finish() {
@@ -170,31 +170,31 @@ impl SchedulerEntry {
     }
 
     /// Returns the status of a call that is made during the run. It is `HORUS_OK`, or, after a
-    /// stop, the result of [`Self::stopped_status`].
+    /// stop, the result of [`Self::status_after_stop`].
     #[inline(always)]
-    pub(super) fn run_status(&self) -> StatusResult {
+    pub(super) fn status_during_run(&self) -> StatusResult {
         if self.handle.is_stopping() {
-            self.stopped_status()
+            self.status_after_stop()
         } else {
             Ok(HORUS_OK)
         }
     }
 
     /// Returns the C status for the result of a round of ticks. It is `HORUS_OK` while the run
-    /// continues, otherwise the result of [`Self::stopped_status`].
+    /// continues, otherwise the result of [`Self::status_after_stop`].
     #[inline(always)]
-    pub(super) fn tick_status(&self, outcome: Result<bool, RunError>) -> StatusResult {
+    pub(super) fn status_after_ticks(&self, outcome: Result<bool, RunError>) -> StatusResult {
         if matches!(outcome, Ok(true)) {
             Ok(HORUS_OK)
         } else {
-            self.stopped_status()
+            self.status_after_stop()
         }
     }
 
     /// Returns the status for a scheduler that has stopped. It is an error if the failure of a node
     /// was the reason, otherwise `HORUS_STOPPED`.
     #[cold]
-    pub(super) fn stopped_status(&self) -> StatusResult {
+    pub(super) fn status_after_stop(&self) -> StatusResult {
         match self.handle.reason() {
             Some(reason) if reason.is_failure() => {
                 Err(Failure::new(HORUS_E_FAILED, reason.to_string()))
@@ -205,7 +205,7 @@ impl SchedulerEntry {
 }
 
 #[cold]
-pub(super) fn busy_failure() -> Failure {
+pub(super) fn scheduler_in_use_failure() -> Failure {
     let text = "the scheduler is in use: by a call of another thread, or by the calling callback";
     Failure::new(HORUS_E_BUSY, text)
 }
@@ -230,7 +230,7 @@ fn forked_failure() -> Failure {
 /// Returns access to the entry of the scheduler. Returns an error if an ancestor of this process
 /// opened the scheduler.
 #[inline(always)]
-pub(super) fn look_up(
+pub(super) fn look_up_scheduler(
     scheduler: HorusScheduler,
 ) -> Result<SharedGuard<'static, SchedulerEntry>, Failure> {
     let entry = SCHEDULERS.share(scheduler.id)?;
