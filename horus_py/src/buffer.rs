@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// Maximum length of a message, in bytes: a slot is not longer.
-const BYTES_MAX: u64 = 64 << 20;
+const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 
 /// A view of a Python object's memory, obtained through the buffer protocol. It is released when
 /// this value is dropped.
@@ -102,9 +102,9 @@ impl BufferView {
     pub(crate) fn to_vec(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let wanted = usize::try_from(self.0.len).unwrap_or(0);
         // WHY: a view that repeats its elements may be longer than all memory.
-        if wanted as u64 > BYTES_MAX {
+        if wanted as u64 > MESSAGE_BYTES_MAX {
             return Err(PyValueError::new_err(format!(
-                "an array of {wanted} bytes: no message is longer than {BYTES_MAX} bytes"
+                "an array of {wanted} bytes: no message is longer than {MESSAGE_BYTES_MAX} bytes"
             )));
         }
         let mut bytes = Vec::new();

@@ -10,14 +10,17 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 /// Runs `call`, the body of a function that Python called. If `call` returns an error or panics,
-/// sets a Python exception (`RuntimeError` for a panic) and returns `failed`.
+/// sets a Python exception (`RuntimeError` for a panic) and returns `value_if_failed`.
 ///
 /// It is meant for functions that are called often. WHY: it skips PyO3's own wrapper. So PyO3 does
 /// not know that the interpreter is attached, and defers the release of every Python object that
 /// `call` drops. If `call` drops Python objects and succeeds (for example after it caught an
 /// exception), it must call [`release_deferred_objects`], or be run by [`run_guarded_attached`].
 #[inline]
-pub(crate) fn run_guarded<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+pub(crate) fn run_guarded<T>(
+    value_if_failed: T,
+    call: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> T {
     // SAFETY: Python calls the functions of a class with the interpreter attached.
     let py = unsafe { Python::assume_attached() };
     let error = match catch_unwind(AssertUnwindSafe(|| call(py))) {
@@ -27,21 +30,21 @@ pub(crate) fn run_guarded<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResul
     };
     release_deferred_objects();
     error.restore(py);
-    failed
+    value_if_failed
 }
 
 /// Does the same as [`run_guarded`], but tells PyO3 that the interpreter is attached. This costs
 /// about 20 ns more.
 pub(crate) fn run_guarded_attached<T: Copy>(
-    failed: T,
+    value_if_failed: T,
     call: impl FnOnce(Python<'_>) -> PyResult<T>,
 ) -> T {
     let mut call = Some(call);
-    let mut run = |py: Python<'_>| call.take().map_or(Ok(failed), |call| call(py));
+    let mut run = |py: Python<'_>| call.take().map_or(Ok(value_if_failed), |call| call(py));
     // WHY not `attach`: it panics while the interpreter is shutting down; `try_attach` returns an
     // error.
-    Python::try_attach(|_| run_guarded(failed, &mut run))
-        .unwrap_or_else(|| run_guarded(failed, &mut run))
+    Python::try_attach(|_| run_guarded(value_if_failed, &mut run))
+        .unwrap_or_else(|| run_guarded(value_if_failed, &mut run))
 }
 
 #[cold]
@@ -59,7 +62,7 @@ pub(crate) fn release_deferred_objects() {
 
 /// The Python classes of coroutines, generators and asynchronous generators. They are looked up
 /// once and then kept.
-static SUSPENDED_CLASSES: PyOnceLock<[Py<PyType>; 3]> = PyOnceLock::new();
+static COROUTINE_AND_GENERATOR_CLASSES: PyOnceLock<[Py<PyType>; 3]> = PyOnceLock::new();
 
 /// Checks the result of a user's function, which the caller drops. Costs one comparison if the
 /// result is `None`.
@@ -69,16 +72,16 @@ static SUSPENDED_CLASSES: PyOnceLock<[Py<PyType>; 3]> = PyOnceLock::new();
 /// `TypeError` if the result is a coroutine or generator: nothing of the function's body has run,
 /// and nothing of it would ever run.
 #[inline]
-pub(crate) fn check_body_has_run(result: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn check_no_coroutine_or_generator(result: &Bound<'_, PyAny>) -> PyResult<()> {
     if result.is_none() {
         return Ok(());
     }
-    check_not_suspended(result)
+    check_class_of_result(result)
 }
 
-fn check_not_suspended(result: &Bound<'_, PyAny>) -> PyResult<()> {
+fn check_class_of_result(result: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = result.py();
-    let suspended = SUSPENDED_CLASSES.get_or_try_init(py, || {
+    let suspended = COROUTINE_AND_GENERATOR_CLASSES.get_or_try_init(py, || {
         let types = py.import("types")?;
         let class = |name| PyResult::Ok(types.getattr(name)?.cast_into::<PyType>()?.unbind());
         PyResult::Ok([
@@ -178,11 +181,16 @@ impl<'py> Arguments<'py> {
         if self.positional <= max && self.names.is_null() {
             return Ok(());
         }
-        self.check_names(call, max, known)
+        self.check_argument_names_and_count(call, max, known)
     }
 
     #[cold]
-    fn check_names(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+    fn check_argument_names_and_count(
+        &self,
+        call: &str,
+        max: usize,
+        known: &[&str],
+    ) -> PyResult<()> {
         if self.positional > max {
             let found = self.positional;
             let text = format!("{call}() takes at most {max} arguments, {found} were given");

@@ -84,7 +84,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Returns the exception with `place` and a colon in front of its text. If an exception of this
 /// class cannot be made from a text alone, returns the exception unchanged.
 #[cold]
-pub(crate) fn with_context(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
+pub(crate) fn prefix_error_text(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
     let text = format!("{place}: {}", error.value(py));
     let Ok(named) = error.get_type(py).call1((text,)) else {
         return error.clone_ref(py);
@@ -97,10 +97,10 @@ pub(crate) fn with_context(py: Python<'_>, place: &str, error: &PyErr) -> PyErr 
 /// Adds the name of the topic to the error of an object that cannot be sent. An exception that was
 /// raised by the Python code of that object is returned unchanged.
 #[cold]
-pub(crate) fn name_topic_in(py: Python<'_>, topic: &str, error: PyErr) -> PyErr {
+pub(crate) fn add_topic_name_to_error(py: Python<'_>, topic: &str, error: PyErr) -> PyErr {
     match error.traceback(py) {
         Some(_) => error,
-        None => with_context(py, &format!("topic '{topic}'"), &error),
+        None => prefix_error_text(py, &format!("topic '{topic}'"), &error),
     }
 }
 

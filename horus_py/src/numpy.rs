@@ -128,10 +128,10 @@ pub(crate) fn check_not_masked(object: &Bound<'_, PyAny>) -> PyResult<()> {
     if numpy.is_some_and(|numpy| object.get_type_ptr() == numpy.array_type) {
         return Ok(());
     }
-    check_mask(object)
+    check_has_no_masked_elements(object)
 }
 
-fn check_mask(object: &Bound<'_, PyAny>) -> PyResult<()> {
+fn check_has_no_masked_elements(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let modules = py
         .import("sys")?
@@ -219,7 +219,7 @@ impl NumpyModule {
     }
 
     /// Returns true if `scalar` is a date or a duration.
-    pub(crate) fn is_time(&self, scalar: &Bound<'_, PyAny>) -> bool {
+    pub(crate) fn is_time_scalar(&self, scalar: &Bound<'_, PyAny>) -> bool {
         let class = scalar.get_type();
         self.time_classes.iter().any(|time| class.is(time))
     }
@@ -311,7 +311,7 @@ impl NumpyModule {
     }
 
     /// Makes an array with a copy of `bytes`, which must hold as many elements as the shape says.
-    pub(crate) fn copy<'py>(
+    pub(crate) fn make_array_copy<'py>(
         &self,
         py: Python<'py>,
         dtype: DType,

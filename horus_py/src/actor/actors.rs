@@ -7,9 +7,9 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::actor::address::{PyAddress, check_batch};
-use crate::actor::behaviour::{ActorSpec, FailureReporting, PythonActor};
-use crate::actor::burst::run_burst;
+use crate::actor::address::{PyAddress, check_batch_size};
+use crate::actor::behaviour::{ActorSpec, GroupFailureReporting, PythonActor};
+use crate::actor::burst::run_actor_burst;
 use crate::actor::error::from_spawn_error;
 use crate::actor::inbox::PyInbox;
 use crate::actor::mail::Mail;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::scheduler::error::PlanError;
 use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::python_calls::{check_not_forked, fork_generation};
-use crate::scheduler::run_exceptions::exit_with_block;
+use crate::scheduler::run_exceptions::result_of_with_block_exit;
 use crate::scheduler::settings::parse_failure_policy;
 
 /// A group of actors that a scheduler runs: the scheduler whose method `actors` made the group. A
@@ -36,7 +36,7 @@ pub(crate) struct PyActors {
 }
 
 impl PyActors {
-    fn in_scheduler(
+    fn new_in_scheduler(
         scheduler: &Bound<'_, PyScheduler>,
         name: &str,
         threads: usize,
@@ -46,10 +46,10 @@ impl PyActors {
         let this = scheduler.get();
         let actors = this.configure(scheduler.py(), |scheduler| {
             let group = scheduler.actors(name).threads(threads).mailbox(mailbox);
-            let built = group.order(order).wrap_handlers(run_burst).build();
+            let built = group.order(order).wrap_handlers(run_actor_burst).build();
             built.map_err(|error| PlanError::new_err(error.to_string()))
         })?;
-        let group = FailureReporting {
+        let group = GroupFailureReporting {
             name: name.to_owned(),
             run_exceptions: Arc::clone(this.run_exceptions()),
         };
@@ -63,7 +63,7 @@ impl PyActors {
 
     /// Returns the group. Raises `ForkedError` in a child process that inherited the group through
     /// `fork`.
-    fn actors(&self) -> PyResult<&Actors> {
+    fn group_unless_forked(&self) -> PyResult<&Actors> {
         check_not_forked(self.generation, "the group of actors")?;
         Ok(&self.inner)
     }
@@ -87,7 +87,7 @@ impl PyActors {
         arguments: &SpawnArguments<'_, '_>,
     ) -> PyResult<PyAddress> {
         let py = handler.py();
-        let actors = self.actors()?;
+        let actors = self.group_unless_forked()?;
         let name = arguments.name.map(|name| name.to_str()).transpose()?;
         // WHY first: the handler may start timers and use devices in `init`, and an actor whose
         // caller gets an error must not run.
@@ -103,7 +103,7 @@ impl PyActors {
             (batch, name, policy) => Arc::new(ActorSpec {
                 group: Arc::clone(&self.spec.group),
                 name: name.map(|name| name.clone().unbind()),
-                batch: check_batch(batch)?,
+                batch: check_batch_size(batch)?,
                 policy,
             }),
         };
@@ -116,7 +116,7 @@ impl PyActors {
         }
         let spawned = if is_factory {
             let first = PythonActor::from_factory(handler, Arc::clone(&spec))?;
-            let mut first = Some(first.for_spawn());
+            let mut first = Some(first.report_init_exception_to_spawner());
             let (make, spec) = (handler.clone().unbind(), Arc::clone(&spec));
             options.spawn_with(move || {
                 first
@@ -124,7 +124,9 @@ impl PyActors {
                     .unwrap_or_else(|| PythonActor::from_factory_or_failure(&make, &spec))
             })
         } else {
-            options.spawn(PythonActor::new(handler, Arc::clone(&spec))?.for_spawn())
+            options.spawn(
+                PythonActor::new(handler, Arc::clone(&spec))?.report_init_exception_to_spawner(),
+            )
         };
         let address = spawned.map_err(|error| from_spawn_error(py, &error))?;
         if let Some(name) = name
@@ -203,7 +205,7 @@ impl PyActors {
         let mailbox = mailbox_or_default(mailbox)?;
         let scheduler = PyScheduler::new(py, Some(name.to_owned()), None, None, None, false, None)?;
         let scheduler = Bound::new(py, scheduler)?;
-        let actors = Self::in_scheduler(&scheduler, name, threads, mailbox, 0)?;
+        let actors = Self::new_in_scheduler(&scheduler, name, threads, mailbox, 0)?;
         PyScheduler::start(&scheduler)?;
         Ok(Self {
             own: Some(scheduler.unbind()),
@@ -280,7 +282,7 @@ impl PyActors {
         name: Option<&Bound<'_, PyString>>,
         mailbox: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyInbox>> {
-        let actors = self.actors()?;
+        let actors = self.group_unless_forked()?;
         let (address, inbox) = actors
             .inbox(mailbox_or_default(mailbox)?)
             .map_err(|error| from_spawn_error(py, &error))?;
@@ -299,19 +301,21 @@ impl PyActors {
     /// Registers an actor or inbox under a name, and keeps it alive as long as it is registered.
     /// Raises `ValueError` if another actor or inbox has the name.
     fn register(&self, name: &str, address: &Bound<'_, PyAddress>) -> PyResult<()> {
-        let registered = self.actors()?.register(name, &address.get().address);
+        let registered = self
+            .group_unless_forked()?
+            .register(name, &address.get().address);
         registered.map_err(|error| name_taken_error(&error))
     }
 
     /// Removes a registered name; returns false if no actor or inbox had it.
     fn unregister(&self, name: &str) -> PyResult<bool> {
-        Ok(self.actors()?.unregister(name))
+        Ok(self.group_unless_forked()?.unregister(name))
     }
 
     /// Returns the address of the actor or inbox that has this name. Raises `KeyError` if there is
     /// none.
     fn find(&self, name: &Bound<'_, PyString>) -> PyResult<PyAddress> {
-        let found = self.actors()?.find(name.to_str()?);
+        let found = self.group_unless_forked()?.find(name.to_str()?);
         let address = found.map_err(|error| match error {
             FindError::Unknown { .. } => PyKeyError::new_err(error.to_string()),
             _ => Error::new_err(error.to_string()),
@@ -322,7 +326,7 @@ impl PyActors {
     /// Returns the names that begin with `prefix`, sorted.
     #[pyo3(signature = (prefix = ""))]
     fn names(&self, prefix: &str) -> PyResult<Vec<String>> {
-        Ok(self.actors()?.names(prefix))
+        Ok(self.group_unless_forked()?.names(prefix))
     }
 
     /// Returns the counters of the group.
@@ -344,7 +348,7 @@ impl PyActors {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let is_error = !exception.iter().all(|part| part.is_none());
-        exit_with_block(py, exception, self.end_own_scheduler(py, !is_error))
+        result_of_with_block_exit(py, exception, self.end_own_scheduler(py, !is_error))
     }
 
     fn __repr__(&self) -> String {
@@ -354,11 +358,11 @@ impl PyActors {
 }
 
 impl PyActors {
-    /// Ends a group that has a scheduler of its own. Raises the failure of an actor only if `check`
-    /// is true.
-    fn end_own_scheduler(&self, py: Python<'_>, check: bool) -> PyResult<()> {
+    /// Ends a group that has a scheduler of its own. Raises the failure of an actor only if
+    /// `raise_failure` is true.
+    fn end_own_scheduler(&self, py: Python<'_>, raise_failure: bool) -> PyResult<()> {
         match &self.own {
-            Some(scheduler) => scheduler.get().end_block(py, check),
+            Some(scheduler) => scheduler.get().end_run_of_with_block(py, raise_failure),
             None => Ok(()),
         }
     }
@@ -377,7 +381,7 @@ impl PyScheduler {
         mailbox: Option<&Bound<'_, PyAny>>,
         order: i32,
     ) -> PyResult<PyActors> {
-        PyActors::in_scheduler(slf, name, threads, mailbox_or_default(mailbox)?, order)
+        PyActors::new_in_scheduler(slf, name, threads, mailbox_or_default(mailbox)?, order)
     }
 }
 

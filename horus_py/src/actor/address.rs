@@ -58,7 +58,7 @@ impl PyAddress {
             (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
             (None, None) => Ok(()),
         };
-        told.map_err(|error| self.name_actor_in(py, from_tell_timeout_error(&error)))
+        told.map_err(|error| self.add_actor_name_to_error(py, from_tell_timeout_error(&error)))
     }
 
     fn send_question(&self, py: Python<'_>, message: Py<PyAny>) -> PyResult<Answer<Py<PyAny>>> {
@@ -68,13 +68,13 @@ impl PyAddress {
             Mail::from_object(question.into_bound(py).into_any())
         };
         let asked = self.address.ask(make);
-        asked.map_err(|error| self.name_actor_in(py, from_ask_error(error)))
+        asked.map_err(|error| self.add_actor_name_to_error(py, from_ask_error(error)))
     }
 
     /// Puts the name of the actor in front of the text of `error`.
     #[cold]
-    fn name_actor_in(&self, py: Python<'_>, error: PyErr) -> PyErr {
-        self.spec.name_actor_in(py, &error)
+    fn add_actor_name_to_error(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        self.spec.add_actor_name_to_error(py, &error)
     }
 }
 
@@ -112,7 +112,7 @@ impl PyAddress {
             .map(|message| message.map(Mail::from_object))
             .collect();
         let told = self.address.tell_all(messages?);
-        told.map_err(|error| self.name_actor_in(py, from_tell_all_error(&error)))
+        told.map_err(|error| self.add_actor_name_to_error(py, from_tell_all_error(&error)))
     }
 
     /// Sends a question, and waits for the answer, at most `timeout` seconds. Raises
@@ -136,7 +136,7 @@ impl PyAddress {
             || Ok(()),
         );
         let answered = answered?.unwrap_or(Err(AskError::Timeout));
-        answered.map_err(|error| self.name_actor_in(py, from_ask_error(error)))
+        answered.map_err(|error| self.add_actor_name_to_error(py, from_ask_error(error)))
     }
 
     /// Sends a question, and returns the answer as an awaitable of asyncio.
@@ -154,7 +154,7 @@ impl PyAddress {
     #[pyo3(signature = (handler, *, batch = None))]
     fn swap(&self, handler: &Bound<'_, PyAny>, batch: Option<usize>) -> PyResult<PySwap> {
         let py = handler.py();
-        let spec = self.spec.with_batch(handler.py(), check_batch(batch)?);
+        let spec = self.spec.with_batch(handler.py(), check_batch_size(batch)?);
         let actor = if handler.is_instance_of::<PyType>() {
             PythonActor::from_factory(handler, spec)?
         } else {
@@ -163,7 +163,7 @@ impl PyAddress {
         self.address
             .swap(actor)
             .map(PySwap)
-            .map_err(|error| self.name_actor_in(py, from_swap_error(error)))
+            .map_err(|error| self.add_actor_name_to_error(py, from_swap_error(error)))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -189,7 +189,7 @@ impl PyAddress {
 
 /// Returns `batch`, the maximum length of the lists that a handler gets. Returns an error if it is
 /// 0.
-pub(crate) fn check_batch(batch: Option<usize>) -> PyResult<Option<usize>> {
+pub(crate) fn check_batch_size(batch: Option<usize>) -> PyResult<Option<usize>> {
     if batch == Some(0) {
         let text = "batch=0: give at least 1, or None for single messages";
         return Err(pyo3::exceptions::PyValueError::new_err(text));
@@ -227,7 +227,11 @@ unsafe extern "C" fn tell(
             (Err(TrySendError::Full(message)), Some(wait_policy)) => {
                 this.get().tell_timeout(py, message, wait_policy)?;
             }
-            (Err(error), _) => return Err(this.get().name_actor_in(py, from_tell_error(&error))),
+            (Err(error), _) => {
+                return Err(this
+                    .get()
+                    .add_actor_name_to_error(py, from_tell_error(&error)));
+            }
         }
         Ok(py.None().into_ptr())
     })

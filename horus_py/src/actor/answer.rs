@@ -51,7 +51,9 @@ impl PyAnswer {
         let waker = wakeups.get().waker(token);
         match Pin::new(answer).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(Ok(value)) => Ok(Some((value,))),
-            Poll::Ready(Err(error)) => Err(self.spec.name_actor_in(py, &from_ask_error(error))),
+            Poll::Ready(Err(error)) => Err(self
+                .spec
+                .add_actor_name_to_error(py, &from_ask_error(error))),
             Poll::Pending => Ok(None),
         }
     }

@@ -11,14 +11,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyType};
 
-use crate::actor::burst::call_attached;
+use crate::actor::burst::try_call_attached;
 use crate::actor::context::{PyDown, call_handler};
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
-use crate::call::check_body_has_run;
+use crate::call::check_no_coroutine_or_generator;
 use crate::error::{self, Error};
 use crate::scheduler::node::{describe_exception, interpreter_ended_error};
-use crate::scheduler::own_calls::PythonCallGuard;
+use crate::scheduler::own_calls::SchedulerCallGuard;
 use crate::scheduler::run_exceptions::RunExceptions;
 
 /// The bit in Python's `co_flags` that marks the code object of an `async def`.
@@ -47,22 +47,22 @@ impl std::error::Error for ActorFailure {}
 /// The data that is needed to report the failures of a group's actors: the name of the group, and
 /// the object that passes a failure on to the caller of the run.
 #[derive(Debug)]
-pub(crate) struct FailureReporting {
+pub(crate) struct GroupFailureReporting {
     pub(crate) name: String,
     pub(crate) run_exceptions: Arc<RunExceptions>,
 }
 
-impl FailureReporting {
+impl GroupFailureReporting {
     /// Stops the run if `error` is `KeyboardInterrupt` or `SystemExit`, which concern the program
     /// and are no failures of an actor. Returns any other exception.
     #[cold]
-    fn stop_if_program_ends(&self, py: Python<'_>, error: PyErr) -> Option<PyErr> {
+    fn stop_run_if_program_ends(&self, py: Python<'_>, error: PyErr) -> Option<PyErr> {
         let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
             || error.is_instance_of::<PySystemExit>(py);
         if !is_end {
             return Some(error);
         }
-        self.run_exceptions.stop_with(error);
+        self.run_exceptions.stop_run_with_exception(error);
         None
     }
 }
@@ -70,7 +70,7 @@ impl FailureReporting {
 /// The settings of an actor apart from its handler object, such as its name.
 #[derive(Debug)]
 pub(crate) struct ActorSpec {
-    pub(crate) group: Arc<FailureReporting>,
+    pub(crate) group: Arc<GroupFailureReporting>,
     pub(crate) name: Option<Py<PyString>>,
     /// The maximum number of messages that the handler gets at once, in a list. `None` if the
     /// handler gets single messages.
@@ -82,7 +82,7 @@ pub(crate) struct ActorSpec {
 
 impl ActorSpec {
     /// Returns settings without a name, a batch size and a failure policy.
-    pub(crate) const fn unnamed(group: Arc<FailureReporting>) -> Self {
+    pub(crate) const fn unnamed(group: Arc<GroupFailureReporting>) -> Self {
         Self {
             group,
             name: None,
@@ -102,13 +102,13 @@ impl ActorSpec {
 
     /// Puts the name of the actor, and of its group, in front of the text of `error`.
     #[cold]
-    pub(crate) fn name_actor_in(&self, py: Python<'_>, error: &PyErr) -> PyErr {
+    pub(crate) fn add_actor_name_to_error(&self, py: Python<'_>, error: &PyErr) -> PyErr {
         let group = &self.group.name;
         let place = match &self.name {
             Some(name) => format!("actor '{}' of group '{group}'", name.bind(py)),
             None => format!("an actor without a name of group '{group}'"),
         };
-        error::with_context(py, &place, error)
+        error::prefix_error_text(py, &place, error)
     }
 
     /// Returns a copy of these settings with a different `batch`, for a handler that replaces the
@@ -141,7 +141,7 @@ struct PythonActorState {
     /// `None` if there was no error, or an exception that ends the program.
     factory_error: Option<NodeError>,
     /// True if the caller of `spawn` gets the exception of `init`.
-    is_for_spawn: bool,
+    is_init_exception_for_spawner: bool,
 }
 
 /// The optional methods of a handler. WHY a separate struct: few handlers have any of them.
@@ -201,13 +201,13 @@ impl PythonActor {
             spec,
             waiting: Vec::new(),
             factory_error: None,
-            is_for_spawn: false,
+            is_init_exception_for_spawner: false,
         })))
     }
 
     /// Declares that the caller of `spawn` gets the exception of `init`.
-    pub(crate) fn for_spawn(mut self) -> Self {
-        self.0.is_for_spawn = true;
+    pub(crate) fn report_init_exception_to_spawner(mut self) -> Self {
+        self.0.is_init_exception_for_spawner = true;
         self
     }
 
@@ -221,9 +221,9 @@ impl PythonActor {
     /// whose `init` fails with this exception. `KeyboardInterrupt` and `SystemExit` are no
     /// failures: they stop the run, and the actor ends in its `init` without an error.
     pub(crate) fn from_factory_or_failure(make: &Py<PyAny>, spec: &Arc<ActorSpec>) -> Self {
-        let made = call_attached(|py| {
+        let made = try_call_attached(|py| {
             Self::from_factory(make.bind(py), Arc::clone(spec)).map_err(|error| {
-                let error = spec.group.stop_if_program_ends(py, error)?;
+                let error = spec.group.stop_run_if_program_ends(py, error)?;
                 Some(actor_failure(py, error))
             })
         });
@@ -238,7 +238,7 @@ impl PythonActor {
             spec: Arc::clone(spec),
             waiting: Vec::new(),
             factory_error,
-            is_for_spawn: false,
+            is_init_exception_for_spawner: false,
         }))
     }
 }
@@ -257,7 +257,7 @@ impl PythonActorState {
         question: Option<Bound<'py, PyQuestion>>,
         context: &mut Context<'_, PythonActor>,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyQuestion>>)> {
-        let _own_call = PythonCallGuard::enter(&self.spec.group.run_exceptions);
+        let _own_call = SchedulerCallGuard::enter(&self.spec.group.run_exceptions);
         call_handler(hook, argument, question, &self.spec, context)
     }
 
@@ -269,7 +269,7 @@ impl PythonActorState {
         let Some(handle) = &self.handle else {
             return Err(interpreter_ended_error());
         };
-        let outcome = call_attached(|py| {
+        let outcome = try_call_attached(|py| {
             let message = message.into_bound(py);
             let handled = match message.cast_exact::<PyQuestion>() {
                 Err(_) => self.call_handler(handle.bind(py), Some(&message), None, context),
@@ -286,7 +286,7 @@ impl PythonActorState {
             match handled {
                 Ok((value, Some(question))) => {
                     // WHY ignored: another thread has answered, which the handler gave it to.
-                    let _ = question.get().answer(value.unbind());
+                    let _ = question.get().try_answer(value.unbind());
                     Ok(())
                 }
                 Ok(_) => Ok(()),
@@ -302,7 +302,7 @@ impl PythonActorState {
         let Some(handle) = self.handle.as_ref().filter(|_| !waiting.is_empty()) else {
             return Ok(());
         };
-        let outcome = call_attached(|py| {
+        let outcome = try_call_attached(|py| {
             let list = match PyList::new(py, waiting) {
                 Ok(list) => list.into_any(),
                 Err(error) => return self.handle_exception(py, error),
@@ -320,7 +320,7 @@ impl PythonActorState {
     #[cold]
     fn handle_exception(&self, py: Python<'_>, error: PyErr) -> NodeResult {
         let group = &self.spec.group;
-        let Some(error) = group.stop_if_program_ends(py, error) else {
+        let Some(error) = group.stop_run_if_program_ends(py, error) else {
             return Ok(());
         };
         let failure = actor_failure(py, error);
@@ -404,14 +404,14 @@ impl Actor for PythonActor {
         let Some(init) = handlers.hook(|hooks| &hooks.init) else {
             return Ok(());
         };
-        let outcome = call_attached(|py| {
+        let outcome = try_call_attached(|py| {
             let Err(error) = handlers.call_handler(init.bind(py), None, None, context) else {
                 return Ok(());
             };
-            let error = if handlers.is_for_spawn {
+            let error = if handlers.is_init_exception_for_spawner {
                 Some(error)
             } else {
-                handlers.spec.group.stop_if_program_ends(py, error)
+                handlers.spec.group.stop_run_if_program_ends(py, error)
             };
             match error {
                 Some(error) => Err(actor_failure(py, error).into()),
@@ -453,7 +453,7 @@ impl Actor for PythonActor {
         let Some(on_down) = handlers.hook(|hooks| &hooks.on_down) else {
             return Ok(());
         };
-        let outcome = call_attached(|py| {
+        let outcome = try_call_attached(|py| {
             let error = match down.reason() {
                 DownReason::Failed(error) => Some(error.clone()),
                 _ => None,
@@ -475,10 +475,12 @@ impl Actor for PythonActor {
             return Ok(());
         };
         let group = &self.0.spec.group;
-        let outcome = call_attached(|py| {
+        let outcome = try_call_attached(|py| {
             let result = shutdown.bind(py).call0();
-            let failed = result.and_then(|result| check_body_has_run(&result)).err();
-            match failed.and_then(|error| group.stop_if_program_ends(py, error)) {
+            let failed = result
+                .and_then(|result| check_no_coroutine_or_generator(&result))
+                .err();
+            match failed.and_then(|error| group.stop_run_if_program_ends(py, error)) {
                 Some(error) => Err(actor_failure(py, error).into()),
                 None => Ok(()),
             }
@@ -491,14 +493,14 @@ impl Actor for PythonActor {
             return;
         };
         // WHY ignored: the interpreter has ended.
-        let _ = call_attached(|py| {
+        let _ = try_call_attached(|py| {
             let failure = error.downcast_ref::<ActorFailure>();
             let error = failure.map_or_else(
                 || Error::new_err(error.to_string()).into_value(py),
                 |failure| failure.error.value(py).clone().unbind(),
             );
             let result = on_error.bind(py).call1((error,));
-            if let Err(error) = result.and_then(|result| check_body_has_run(&result)) {
+            if let Err(error) = result.and_then(|result| check_no_coroutine_or_generator(&result)) {
                 error.write_unraisable(py, Some(on_error.bind(py)));
             }
         });

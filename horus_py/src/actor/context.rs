@@ -14,10 +14,10 @@ use pyo3::types::PyString;
 
 use crate::actor::address::PyAddress;
 use crate::actor::behaviour::{ActorSpec, PythonActor};
-use crate::actor::burst::call_attached;
+use crate::actor::burst::try_call_attached;
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
-use crate::call::check_body_has_run;
+use crate::call::check_no_coroutine_or_generator;
 use crate::error::Error;
 use crate::wait::duration::duration_from_secs;
 
@@ -102,7 +102,7 @@ pub(crate) fn call_handler<'py>(
     let result = unsafe { Bound::from_owned_ptr_or_err(py, result) }?;
     // WHY not the answer to a question: the one who asked may use whatever it is.
     if current.question.is_none() {
-        check_body_has_run(&result)?;
+        check_no_coroutine_or_generator(&result)?;
     }
     Ok((result, current.question))
 }
@@ -150,7 +150,7 @@ impl PyActorContext {
     /// ignored.
     fn reply(&self, value: Py<PyAny>) -> PyResult<()> {
         match self.take_question()? {
-            Some(question) if question.get().answer(value) => Ok(()),
+            Some(question) if question.get().try_answer(value) => Ok(()),
             _ => Err(Error::new_err(
                 "the message is no question, or it was answered already",
             )),
@@ -177,7 +177,7 @@ impl PyActorContext {
     fn tell_every(&self, period: f64, message: Py<PyAny>) -> PyResult<PyTimer> {
         let period = duration_from_secs(period)?;
         let make = move || {
-            let mail = call_attached(|py| Mail::from_object(message.bind(py).clone()));
+            let mail = try_call_attached(|py| Mail::from_object(message.bind(py).clone()));
             mail.unwrap_or(Mail::EMPTY)
         };
         self.with_current_call(|current| PyTimer(current.context.tell_every(period, make)))

@@ -9,7 +9,7 @@ use pyo3::types::PyList;
 
 use crate::actor::address::PyAddress;
 use crate::actor::error::from_recv_error;
-use crate::actor::inbox_set::SharedSet;
+use crate::actor::inbox_set::SharedInboxSet;
 use crate::actor::mail::Mail;
 use crate::error::{BusyError, ClosedError, Error};
 use crate::topic::endpoint::Exclusive;
@@ -21,7 +21,7 @@ use crate::wait::wakeups::Wakeups;
 #[derive(Debug)]
 pub(crate) enum InboxLocation {
     Alone(Inbox<Mail>),
-    InSet(Arc<SharedSet>, ActorId),
+    InSet(Arc<SharedInboxSet>, ActorId),
     /// The inbox is just being added to a set or removed from one. This state is temporary.
     Moving,
 }
@@ -57,9 +57,9 @@ impl PyInbox {
             InboxLocation::InSet(set, id) => {
                 let mut set = set.end.enter(py)?;
                 let inbox = set.get().get_mut(*id);
-                inbox.map(act).ok_or_else(in_set_error)
+                inbox.map(act).ok_or_else(inbox_in_set_error)
             }
-            InboxLocation::Moving => Err(in_set_error()),
+            InboxLocation::Moving => Err(inbox_in_set_error()),
         }
     }
 
@@ -72,7 +72,7 @@ impl PyInbox {
     ) -> PyResult<Result<Bound<'py, PyAny>, RecvTimeoutError>> {
         let mut entered = self.end.enter(py)?;
         let InboxLocation::Alone(inbox) = entered.get() else {
-            return Err(in_set_error());
+            return Err(inbox_in_set_error());
         };
         let received = wait_policy.wait(
             py,
@@ -94,7 +94,7 @@ impl PyInbox {
 }
 
 #[cold]
-fn in_set_error() -> PyErr {
+fn inbox_in_set_error() -> PyErr {
     Error::new_err("the inbox is in an InboxSet: wait there, and call recv() without a timeout")
 }
 
@@ -188,7 +188,7 @@ impl PyInbox {
         if let Ok(mut entered) = self.end.enter(py)
             && let InboxLocation::InSet(set, id) = entered.get()
         {
-            set.close(py, *id);
+            set.close_inbox(py, *id);
         }
         self.end.close(py);
         let waker = self.lock_waker().take();
@@ -216,7 +216,7 @@ impl PyInbox {
         }
         let mut entered = self.end.enter(py)?;
         let InboxLocation::Alone(inbox) = entered.get() else {
-            return Err(in_set_error());
+            return Err(inbox_in_set_error());
         };
         let waker = wakeups.get().waker(token);
         match inbox.poll_recv(&mut Context::from_waker(&waker)) {

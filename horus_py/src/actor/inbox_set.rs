@@ -21,7 +21,7 @@ use crate::wait::timeout::WaitPolicy;
 pub(crate) struct PyInboxSet {
     /// The set. WHY shared, and not a Python object: its inboxes refer to it as well, and Python
     /// objects that refer to each other would never be freed.
-    set: Arc<SharedSet>,
+    set: Arc<SharedInboxSet>,
     inboxes: Mutex<HashMap<ActorId, Py<PyInbox>>>,
 }
 
@@ -35,12 +35,12 @@ impl PyInboxSet {
     fn enter(&self, py: Python<'_>) -> PyResult<ExclusiveGuard<'_, InboxSet<Mail>>> {
         let mut entered = self.set.end.enter(py)?;
         self.set.drop_closed_inboxes(entered.get());
-        self.forget_closed_inboxes();
+        self.drop_objects_of_closed_inboxes();
         Ok(entered)
     }
 
     /// Drops the Python objects of inboxes that were closed and have been removed from the set.
-    fn forget_closed_inboxes(&self) {
+    fn drop_objects_of_closed_inboxes(&self) {
         let dropped = mem::take(&mut *lock(&self.set.dropped));
         // WHY the lock is released first: the drop may run Python code.
         let take = |id| self.inboxes().remove(id);
@@ -52,7 +52,7 @@ impl PyInboxSet {
 /// The part of a set of inboxes that its inboxes refer to. Through it, an inbox that is closed
 /// leaves the set.
 #[derive(Debug)]
-pub(crate) struct SharedSet {
+pub(crate) struct SharedInboxSet {
     pub(crate) end: Exclusive<InboxSet<Mail>>,
     /// The inboxes that were closed but are still in the set.
     closed: Mutex<Vec<ActorId>>,
@@ -61,10 +61,10 @@ pub(crate) struct SharedSet {
     dropped: Mutex<Vec<ActorId>>,
 }
 
-impl SharedSet {
+impl SharedInboxSet {
     /// Removes a closed inbox from the set: at once or, if a thread is waiting for the set, as soon
     /// as that thread notices.
-    pub(crate) fn close(&self, py: Python<'_>, id: ActorId) {
+    pub(crate) fn close_inbox(&self, py: Python<'_>, id: ActorId) {
         lock(&self.closed).push(id);
         // WHY ignored: another thread uses the set and drops the inbox, or the set has gone.
         if let Ok(mut entered) = self.end.enter(py) {
@@ -91,7 +91,7 @@ impl PyInboxSet {
     #[new]
     fn new() -> Self {
         Self {
-            set: Arc::new(SharedSet {
+            set: Arc::new(SharedInboxSet {
                 end: Exclusive::new("the inbox set", InboxSet::new()),
                 closed: Mutex::default(),
                 dropped: Mutex::default(),
@@ -160,7 +160,7 @@ impl PyInboxSet {
             Some(set.wait(slice)).filter(|ready| !ready.is_empty())
         };
         let ready = wait_policy.wait(py, wait, || {
-            self.forget_closed_inboxes();
+            self.drop_objects_of_closed_inboxes();
             // WHY: the set does not wait there, so this would go on at once.
             if must_not_wait {
                 return Err(from_recv_error(RecvTimeoutError::InHandler));

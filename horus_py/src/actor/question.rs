@@ -35,7 +35,7 @@ impl PyQuestion {
     }
 
     /// Answers the question with `value`. Returns false if the question was answered before.
-    pub(crate) fn answer(&self, value: Py<PyAny>) -> bool {
+    pub(crate) fn try_answer(&self, value: Py<PyAny>) -> bool {
         let reply = self.take_reply();
         let Some(reply) = reply else { return false };
         reply.send(value);
@@ -59,7 +59,7 @@ impl PyQuestion {
 
     /// Answers with `value`. Does not wait.
     fn reply(&self, value: Py<PyAny>) -> PyResult<()> {
-        if self.answer(value) {
+        if self.try_answer(value) {
             return Ok(());
         }
         Err(Error::new_err("the question was answered already"))

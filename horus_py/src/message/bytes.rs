@@ -32,13 +32,14 @@ pub(crate) fn message_from_checked_bytes<'py>(
         }
         return instance::message_from_bytes(py, kind, bytes);
     }
-    let parts = data::split_message(kind, bytes).filter(|parts| parts.0.len() + parts.1 == found);
+    let parts = data::header_and_stated_data_bytes(kind, bytes)
+        .filter(|parts| parts.0.len() + parts.1 == found);
     let Some((header, data)) = parts else {
         let text = format!("{found} bytes that are no {name}");
         return Err(PyValueError::new_err(text));
     };
     let object = data::message_with_own_data(py, kind, header, data)?;
-    data::write_data(&object, &bytes[header.len()..]);
+    data::copy_data_into_message(&object, &bytes[header.len()..]);
     Ok(object)
 }
 

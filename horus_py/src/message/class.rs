@@ -57,7 +57,7 @@ pub(crate) fn make_class<'py>(
     let name = text(&format!("{module}.{}", kind.schema.name))?.into_raw();
     let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
     let extra = if kind.framed.is_some() {
-        framed::data::EXTRA_BYTES
+        framed::data::DATA_LOCATION_BYTES
     } else {
         0
     };
@@ -87,7 +87,7 @@ pub(crate) fn make_class<'py>(
     ];
     let mut spec = ffi::PyType_Spec {
         name,
-        basicsize: c_int::try_from(instance::HEAD_BYTES + extra + kind.bytes)?,
+        basicsize: c_int::try_from(instance::OBJECT_HEAD_BYTES + extra + kind.bytes)?,
         itemsize: 0,
         flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT)?,
         slots: slots.as_mut_ptr(),
@@ -173,7 +173,7 @@ unsafe extern "C" fn get_field(
         let field = unsafe { &*field.cast::<Field>() };
         // SAFETY: Python gives a message of the class.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-        Ok(field::get_value(&object, field)?.into_ptr())
+        Ok(field::python_value_of_field(&object, field)?.into_ptr())
     })
 }
 

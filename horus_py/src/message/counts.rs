@@ -9,65 +9,70 @@ use crate::message::instance;
 use crate::message::kind::{Field, MessageKind};
 
 /// An array field to which a caller assigns elements, and the number of these elements.
-pub(crate) type GivenArray<'a> = (&'a Field, usize);
+pub(crate) type ArrayAndLength<'a> = (&'a Field, usize);
 
 /// Sets the count fields of a new message to the lengths of the arrays that the caller gave. Does
 /// not change a count field that the caller has set, for which `is_given` returns true. Returns an
 /// error if the lengths contradict each other or such a count.
 #[cold]
-pub(crate) fn complete_counts(
+pub(crate) fn set_counts_of_new_message(
     object: &Bound<'_, PyAny>,
-    arrays: &[GivenArray<'_>],
+    arrays: &[ArrayAndLength<'_>],
     is_given: impl Fn(&str) -> PyResult<bool>,
 ) -> PyResult<()> {
-    for (field, found) in arrays {
+    for (field, assigned) in arrays {
         let [count] = field.counts else {
-            check_count_agreement(object, field, *found)?;
+            check_count_agreement(object, field, *assigned)?;
             continue;
         };
         if is_given(count)? {
-            check_count_agreement(object, field, *found)?;
+            check_count_agreement(object, field, *assigned)?;
             continue;
         }
-        let differs = |other: &&GivenArray<'_>| other.0.counts == field.counts && other.1 != *found;
+        let differs =
+            |other: &&ArrayAndLength<'_>| other.0.counts == field.counts && other.1 != *assigned;
         if let Some((other, others)) = arrays.iter().find(differs) {
             let message = field.message;
             let name = field.name;
             let other = other.name;
             let text = format!(
-                "{message}: '{name}' has {found} elements and '{other}' {others}: give as many of \
-                 each, or '{count}'"
+                "{message}: '{name}' has {assigned} elements and '{other}' {others}: give as many \
+                 of each, or '{count}'"
             );
             return Err(PyValueError::new_err(text));
         }
-        write_count(object, count, *found)?;
+        write_count(object, count, *assigned)?;
     }
     Ok(())
 }
 
-/// Checks, before `found` elements are assigned to an array, that this number agrees with the count
-/// that the array shares with other arrays. Returns an error if it does not.
+/// Checks, before `assigned` elements are assigned to an array, that this number agrees with the
+/// count that the array shares with other arrays. Returns an error if it does not.
 #[cold]
 pub(crate) fn check_shared_counts(
     object: &Bound<'_, PyAny>,
     field: &Field,
-    found: usize,
+    assigned: usize,
 ) -> PyResult<()> {
-    if assignment_sets_count(object, field)? {
+    if is_count_set_by_assignment(object, field)? {
         Ok(())
     } else {
-        check_count_agreement(object, field, found)
+        check_count_agreement(object, field, assigned)
     }
 }
 
-/// Sets the count field after `found` elements were assigned to an array. Does not change it if the
-/// assignment had the full length of the array, because that does not say how many elements are in
-/// use.
+/// Sets the count field after `assigned` elements were assigned to an array. Does not change it if
+/// the assignment had the full length of the array, because that does not say how many elements are
+/// in use.
 #[cold]
-pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
+pub(crate) fn update_count_after_assignment(
+    object: &Bound<'_, PyAny>,
+    field: &Field,
+    assigned: usize,
+) -> PyResult<()> {
     match field.counts {
-        [count] if found < field.count && assignment_sets_count(object, field)? => {
-            write_count(object, count, found)
+        [count] if assigned < field.count && is_count_set_by_assignment(object, field)? => {
+            write_count(object, count, assigned)
         }
         _ => Ok(()),
     }
@@ -75,7 +80,7 @@ pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usiz
 
 /// Returns true if assigning to this array sets its count field. This is the case if the array has
 /// a single count field, and that field is 0 or counts no other array.
-fn assignment_sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
+fn is_count_set_by_assignment(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     let [_] = field.counts else { return Ok(false) };
     let kind = instance::kind_of(object);
     let together = kind
@@ -86,16 +91,20 @@ fn assignment_sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<b
     Ok(together == 1 || elements_in_use(object, field)? == 0)
 }
 
-/// Returns an error if `found`, the number of elements given for an array, is neither the count nor
-/// the full length of the array.
-fn check_count_agreement(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
+/// Returns an error if `assigned`, the number of elements given for an array, is neither the count
+/// nor the full length of the array.
+fn check_count_agreement(
+    object: &Bound<'_, PyAny>,
+    field: &Field,
+    assigned: usize,
+) -> PyResult<()> {
     let counted = elements_in_use(object, field)?;
-    if found == counted || found == field.count {
+    if assigned == counted || assigned == field.count {
         return Ok(());
     }
     let counts = field.counts.join("' times '");
     let text = format!(
-        "{}.{}: {found} elements where '{counts}' is {counted}: give as many",
+        "{}.{}: {assigned} elements where '{counts}' is {counted}: give as many",
         field.message, field.name
     );
     Err(PyValueError::new_err(text))
@@ -106,7 +115,7 @@ fn elements_in_use(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> 
     let kind = instance::kind_of(object);
     let mut product = 1_usize;
     for name in field.counts {
-        let (offset, bytes) = count_position(kind, name)?;
+        let (offset, bytes) = count_field_offset_and_bytes(kind, name)?;
         let bytes = &instance::message_bytes(object)[offset..][..bytes];
         let mut number = [0; 8];
         number[..bytes.len()].copy_from_slice(bytes);
@@ -117,9 +126,9 @@ fn elements_in_use(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> 
     Ok(product)
 }
 
-fn write_count(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult<()> {
-    let (offset, bytes) = count_position(instance::kind_of(object), count)?;
-    let number = (found as u64).to_le_bytes();
+fn write_count(object: &Bound<'_, PyAny>, count: &str, assigned: usize) -> PyResult<()> {
+    let (offset, bytes) = count_field_offset_and_bytes(instance::kind_of(object), count)?;
+    let number = (assigned as u64).to_le_bytes();
     // SAFETY: the field lies in the message.
     let to = unsafe { instance::bytes_address(object).add(offset) };
     // SAFETY: as above; nobody else has its bytes while the GIL is held, and no number is longer.
@@ -129,7 +138,7 @@ fn write_count(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult
 
 /// Returns the offset and the size, in bytes, of the field `count`, which counts the elements of an
 /// array.
-fn count_position(kind: &MessageKind, count: &str) -> PyResult<(usize, usize)> {
+fn count_field_offset_and_bytes(kind: &MessageKind, count: &str) -> PyResult<(usize, usize)> {
     let field = kind.field(count).filter(|field| {
         field.count == 1
             && matches!(

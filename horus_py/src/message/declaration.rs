@@ -31,7 +31,7 @@ pub(crate) fn _declare<'py>(
     let kind = match tail {
         None => MessageKind::new(Box::leak(Box::new(schema)), default.into())?,
         Some((tail, number, count)) => {
-            let framed = declared_tail(schema, (&tail, &number), &count)?;
+            let framed = make_kind_with_tail(schema, (&tail, &number), &count)?;
             MessageKind::framed(framed, default.into())
         }
     };
@@ -89,7 +89,7 @@ fn declared_schema(
             .checked_mul(count)
             .and_then(|bytes| bytes.checked_add(offset));
         if bytes.is_none_or(|bytes| bytes > MESSAGE_BYTES_MAX) {
-            return Err(too_long(name, field));
+            return Err(message_too_long_error(name, field));
         }
         (0..count).for_each(|_| default.extend(&element_default));
     }
@@ -159,7 +159,7 @@ fn check_schema_limits(name: &'static str, size: usize, fields: &'static [Field]
 
 /// Makes the type of a message that consists of the fields of `schema` and of a tail. The tail is a
 /// list of numbers, whose length is in the field `count`.
-fn declared_tail(
+fn make_kind_with_tail(
     schema: Schema,
     (tail, number): (&str, &str),
     count: &str,
@@ -215,7 +215,7 @@ fn element_kind(
             )));
         }
         if bytes > MESSAGE_BYTES_MAX {
-            return Err(too_long(message, field));
+            return Err(message_too_long_error(message, field));
         }
         return Ok((FieldKind::Text(bytes), vec![0; bytes]));
     }
@@ -231,7 +231,7 @@ fn element_kind(
 
 /// Returns the error for a field that is longer than the longest message, alone or with the fields
 /// before it.
-fn too_long(message: &str, field: &str) -> PyErr {
+fn message_too_long_error(message: &str, field: &str) -> PyErr {
     PyTypeError::new_err(format!(
         "{message}.{field} makes the message longer than {MESSAGE_BYTES_MAX} bytes"
     ))

@@ -12,7 +12,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::call::{add_method, run_guarded};
 use crate::message::framed::data;
-use crate::message::framed::keepalive::keepalive;
+use crate::message::framed::keepalive::make_keepalive;
 
 const VERSIONED_CAPSULE_NAME: &CStr = c"dltensor_versioned";
 const UNVERSIONED_CAPSULE_NAME: &CStr = c"dltensor";
@@ -41,7 +41,7 @@ struct UnversionedExport {
     tensor: Tensor,
     owner: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut Self)>,
-    dimensions: Dimensions,
+    dimensions: ShapeAndStrides,
 }
 
 /// The memory of one exported array: a `DLManagedTensorVersioned`, followed by the shape and the
@@ -54,11 +54,11 @@ struct VersionedExport {
     deleter: Option<unsafe extern "C" fn(*mut Self)>,
     flags: u64,
     tensor: Tensor,
-    dimensions: Dimensions,
+    dimensions: ShapeAndStrides,
 }
 
 #[repr(C)]
-struct Dimensions {
+struct ShapeAndStrides {
     shape: [i64; TENSOR_DIMENSIONS_MAX],
     strides: [i64; TENSOR_DIMENSIONS_MAX],
 }
@@ -152,13 +152,13 @@ fn export_array(
     // WHY not the message itself: a message on loan must not be published while the export lives,
     // because the export can write it.
     let owner = if data::is_on_loan(object) {
-        keepalive(object)?
+        make_keepalive(object)?
     } else {
         object.clone()
     };
     let layout = data::array_layout(object)?;
-    let (address, is_writeable) = data::data_address(object)?;
-    let mut dimensions = Dimensions {
+    let (address, is_writeable) = data::data_address_and_is_writeable(object)?;
+    let mut dimensions = ShapeAndStrides {
         shape: [0; TENSOR_DIMENSIONS_MAX],
         strides: [0; TENSOR_DIMENSIONS_MAX],
     };

@@ -30,7 +30,7 @@ macro_rules! numbers {
 
 /// Returns the value of a field as a Python object. Numbers and texts are copies; arrays of numbers
 /// and nested messages are views.
-pub(crate) fn get_value<'py>(
+pub(crate) fn python_value_of_field<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -74,7 +74,7 @@ trait NumericField: Sized {
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self>;
 
     /// Returns a text with the range of the type.
-    fn range() -> String;
+    fn range_text() -> String;
 }
 
 macro_rules! field_number {
@@ -90,7 +90,7 @@ macro_rules! field_number {
                 Ok(single)
             }
 
-            fn range() -> String {
+            fn range_text() -> String {
                 float_range(Self::MAX)
             }
         }
@@ -102,7 +102,7 @@ macro_rules! field_number {
                 value.extract()
             }
 
-            fn range() -> String {
+            fn range_text() -> String {
                 float_range(Self::MAX)
             }
         }
@@ -118,7 +118,7 @@ macro_rules! field_number {
                 }
             }
 
-            fn range() -> String {
+            fn range_text() -> String {
                 format!("{} to {}", Self::MIN, Self::MAX)
             }
         }
@@ -141,7 +141,7 @@ fn float_range(max: impl fmt::LowerExp) -> String {
 /// the number and the range.
 #[inline]
 fn number_from_python<T: NumericField>(value: &Bound<'_, PyAny>) -> PyResult<T> {
-    T::from_python(value).map_err(|error| range_error(value, &T::range, error))
+    T::from_python(value).map_err(|error| range_error(value, &T::range_text, error))
 }
 
 /// Returns `error`, or, if it is an overflow, an error that contains the number and the range of
@@ -275,7 +275,7 @@ pub(crate) fn set_fields(
     if arrays.is_empty() {
         return Ok(());
     }
-    counts::complete_counts(object, &arrays, |name| fields.contains(name))
+    counts::set_counts_of_new_message(object, &arrays, |name| fields.contains(name))
 }
 
 /// Writes the default value of one field to `default`, the bytes of a message with default values.
@@ -317,7 +317,7 @@ pub(crate) fn set_field_and_count(
     let found = set_field_with_length_check(object, field, value, |found| {
         counts::check_shared_counts(object, field, found)
     })?;
-    counts::update_count(object, field, found)
+    counts::update_count_after_assignment(object, field, found)
 }
 
 /// Sets a field of a message, if `check` accepts the number of elements in `value`. Returns that
@@ -356,7 +356,7 @@ pub(crate) fn encode_field(
 ) -> PyResult<usize> {
     let place = || format!("{}.{}", field.message, field.name);
     encode_value(field, value, out)
-        .map_err(|error| error::with_context(value.py(), &place(), &error))
+        .map_err(|error| error::prefix_error_text(value.py(), &place(), &error))
 }
 
 /// Encodes `value` as [`encode_field`] does, but returns errors that do not name the field.
@@ -377,7 +377,7 @@ fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyRe
             let part = out.get_mut(..count * dtype.size());
             view.copy_to(
                 value.py(),
-                part.ok_or_else(|| too_many_elements(field, count))?,
+                part.ok_or_else(|| too_many_elements_error(field, count))?,
             )?;
             return check_length(field, count);
         }
@@ -391,7 +391,7 @@ fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyRe
     for value in value.try_iter()? {
         let element = elements
             .next()
-            .ok_or_else(|| too_many_elements(field, found + 1))?;
+            .ok_or_else(|| too_many_elements_error(field, found + 1))?;
         encode_element(field, &value?, element)?;
         found += 1;
     }
@@ -412,7 +412,7 @@ fn check_length(field: &Field, found: usize) -> PyResult<usize> {
     Err(PyValueError::new_err(text))
 }
 
-fn too_many_elements(field: &Field, found: usize) -> PyErr {
+fn too_many_elements_error(field: &Field, found: usize) -> PyErr {
     PyValueError::new_err(format!("{found} elements or more, and {} fit", field.count))
 }
 

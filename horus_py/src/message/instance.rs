@@ -27,8 +27,8 @@ struct MessageObjectFields {
 
 /// The size of the head of a message object, in bytes. This is the offset of the message's bytes.
 /// It is a multiple of 8, which is the largest alignment of a message.
-pub(crate) const HEAD_BYTES: usize = size_of::<MessageObject>();
-const _: () = assert!(HEAD_BYTES.is_multiple_of(8));
+pub(crate) const OBJECT_HEAD_BYTES: usize = size_of::<MessageObject>();
+const _: () = assert!(OBJECT_HEAD_BYTES.is_multiple_of(8));
 
 /// The base class of messages of fixed size.
 #[pyclass(frozen, subclass, module = "horus")]
@@ -42,7 +42,7 @@ pub(crate) fn message_from_bytes<'py>(
     bytes: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
     assert_eq!(bytes.len(), kind.bytes, "a message of {}", kind.schema.name);
-    let object = allocate(py, kind)?;
+    let object = uninitialised_message(py, kind)?;
     // SAFETY: the object is new, and has room for so many bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), bytes_address(&object), kind.bytes) };
     Ok(object)
@@ -53,7 +53,7 @@ pub(crate) fn zeroed_message<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let object = allocate(py, kind)?;
+    let object = uninitialised_message(py, kind)?;
     // SAFETY: the object is new, and has room for so many bytes.
     unsafe { std::ptr::write_bytes(bytes_address(&object), 0, kind.bytes) };
     Ok(object)
@@ -61,7 +61,10 @@ pub(crate) fn zeroed_message<'py>(
 
 /// Makes a message object whose bytes are not initialised yet. The caller must write them.
 #[inline]
-fn allocate<'py>(py: Python<'py>, kind: &'static MessageKind) -> PyResult<Bound<'py, PyAny>> {
+fn uninitialised_message<'py>(
+    py: Python<'py>,
+    kind: &'static MessageKind,
+) -> PyResult<Bound<'py, PyAny>> {
     message_with_extra_bytes(py, kind, 0)
 }
 
@@ -77,7 +80,7 @@ pub(crate) fn message_with_extra_bytes<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = allocate_object(py, kind, extra + kind.bytes)?;
     // SAFETY: the block has so many bytes after the head.
-    let data = unsafe { object.as_ptr().cast::<u8>().add(HEAD_BYTES + extra) };
+    let data = unsafe { object.as_ptr().cast::<u8>().add(OBJECT_HEAD_BYTES + extra) };
     // SAFETY: the object is new, nobody else knows it.
     unsafe { (*object.as_ptr().cast::<MessageObject>()).message.data = data };
     Ok(object)
@@ -87,23 +90,23 @@ pub(crate) fn message_with_extra_bytes<'py>(
 /// [`message_with_extra_bytes`].
 #[inline]
 pub(crate) fn extra_bytes_of(object: *mut ffi::PyObject) -> *mut u8 {
-    object.cast::<u8>().wrapping_add(HEAD_BYTES)
+    object.cast::<u8>().wrapping_add(OBJECT_HEAD_BYTES)
 }
 
-/// Makes an object for a message that is nested in `whole` at the byte offset `offset`. The object
-/// has no message bytes. It uses those of `whole`.
+/// Makes an object for a message that is nested in `outer` at the byte offset `offset`. The object
+/// has no message bytes. It uses those of `outer`.
 pub(crate) fn nested_message<'py>(
-    whole: &Bound<'py, PyAny>,
+    outer: &Bound<'py, PyAny>,
     kind: &'static MessageKind,
     offset: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let object = allocate_object(whole.py(), kind, 0)?;
+    let object = allocate_object(outer.py(), kind, 0)?;
     // SAFETY: the object is new, nobody else knows it.
     let this = unsafe { &mut *object.as_ptr().cast::<MessageObject>() };
-    // SAFETY: by the caller's promise, the nested message lies in `whole`.
-    this.message.data = unsafe { bytes_address(whole).add(offset) };
+    // SAFETY: by the caller's promise, the nested message lies in `outer`.
+    this.message.data = unsafe { bytes_address(outer).add(offset) };
     // The nested message keeps the whole one alive.
-    this.message.owner = whole.clone().into_ptr();
+    this.message.owner = outer.clone().into_ptr();
     Ok(object)
 }
 
@@ -115,7 +118,7 @@ fn allocate_object<'py>(
     bytes: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: the interpreter is attached.
-    let block = unsafe { ffi::PyObject_Malloc(HEAD_BYTES + bytes) }.cast::<MessageObject>();
+    let block = unsafe { ffi::PyObject_Malloc(OBJECT_HEAD_BYTES + bytes) }.cast::<MessageObject>();
     if block.is_null() {
         return Err(pyo3::exceptions::PyMemoryError::new_err(()));
     }
@@ -249,7 +252,7 @@ pub(crate) unsafe extern "C" fn get_buffer(
     // SAFETY: Python calls this with a message.
     let this = unsafe { Borrowed::from_ptr(py, object) };
     // SAFETY: the place for the view is Python's; the message keeps its own bytes.
-    unsafe { fill_buffer(&this, &this, view, flags) }
+    unsafe { fill_buffer_view(&this, &this, view, flags) }
 }
 
 /// Fills `view` with the bytes of `message`. The view gets a reference to `exporter`.
@@ -257,7 +260,7 @@ pub(crate) unsafe extern "C" fn get_buffer(
 /// # Safety
 ///
 /// `view` and `flags` are those of a call of `bf_getbuffer`. `exporter` keeps `message` alive.
-unsafe fn fill_buffer(
+unsafe fn fill_buffer_view(
     message: &Bound<'_, PyAny>,
     exporter: &Bound<'_, PyAny>,
     view: *mut ffi::Py_buffer,
@@ -284,7 +287,7 @@ impl ByteExporter {
     ) -> PyResult<()> {
         let message = slf.get().0.bind(slf.py());
         // SAFETY: Python gives the arguments, and this object has a reference to the message.
-        match unsafe { fill_buffer(message, slf, view, flags) } {
+        match unsafe { fill_buffer_view(message, slf, view, flags) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),
         }

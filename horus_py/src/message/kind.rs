@@ -34,7 +34,7 @@ pub(crate) struct MessageKind {
     pub(crate) fields: Box<[Field]>,
     /// The parts of a message that `==` compares, in the order of their offsets. Each part is
     /// compared in its own way, for example as floats.
-    pub(crate) byte_runs: Box<[ByteRun]>,
+    pub(crate) byte_runs: Box<[ComparedBytes]>,
     /// The offset of the field `timestamp_ns` in bytes; `None` if the message has no such field.
     timestamp_offset: Option<usize>,
     /// The offset of the field `monotonic_ns` in bytes; `None` if the message has no such field.
@@ -75,7 +75,7 @@ impl Field {
 
 /// A part of a message's bytes that `==` compares in a single way, for example as floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ByteRun {
+pub(crate) struct ComparedBytes {
     pub(crate) comparison: Comparison,
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
@@ -172,7 +172,7 @@ impl MessageKind {
         };
         let fields: Box<[Field]> = schema.fields.iter().map(field).collect();
         let mut runs = Vec::new();
-        add_field_byte_runs(&mut runs, schema, 0);
+        add_compared_bytes_of_fields(&mut runs, schema, 0);
         let offset_of = |name: &str| {
             let mut fields = fields.iter();
             let field = fields.find(|field| field.name == name && field.is_u64())?;
@@ -232,13 +232,13 @@ impl Field {
     }
 }
 
-fn add_field_byte_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
+fn add_compared_bytes_of_fields(runs: &mut Vec<ComparedBytes>, schema: &Schema, base: usize) {
     for field in schema.fields {
         let offset = base + field.offset;
         let comparison = match field.kind {
             FieldKind::Message(inner) => {
                 for index in 0..field.count {
-                    add_field_byte_runs(runs, inner, offset + index * inner.size);
+                    add_compared_bytes_of_fields(runs, inner, offset + index * inner.size);
                 }
                 continue;
             }
@@ -249,7 +249,7 @@ fn add_field_byte_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
         let bytes = field.kind.size() * field.count;
         match runs.last_mut() {
             Some(last) if last.comparison == comparison => last.bytes += bytes,
-            _ => runs.push(ByteRun {
+            _ => runs.push(ComparedBytes {
                 comparison,
                 offset,
                 bytes,
@@ -260,7 +260,7 @@ fn add_field_byte_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
 
 /// All kinds of messages for which a Python class was made.
 #[derive(Debug, Default)]
-pub(crate) struct KindTable {
+pub(crate) struct MessageKindTable {
     /// The kinds, each with the memory address of its Python class as the key.
     by_class: HashMap<usize, &'static MessageKind>,
     /// The kinds, each with the memory address of its schema as the key.
@@ -269,7 +269,7 @@ pub(crate) struct KindTable {
     by_hash: HashMap<u128, &'static MessageKind>,
 }
 
-impl KindTable {
+impl MessageKindTable {
     /// Returns the kind with this schema or, if the schema is that of a message that is nested in a
     /// standard one, the first kind with an equal schema.
     ///
@@ -281,27 +281,27 @@ impl KindTable {
     }
 }
 
-static MESSAGE_KINDS: Mutex<Option<KindTable>> = Mutex::new(None);
+static MESSAGE_KINDS: Mutex<Option<MessageKindTable>> = Mutex::new(None);
 
 /// Locks the table of kinds. Python must not be called while it is locked.
-fn lock_kinds() -> KindTableGuard {
+fn lock_kinds() -> MessageKindTableGuard {
     let mut guard = MESSAGE_KINDS.lock().unwrap_or_else(PoisonError::into_inner);
     guard.get_or_insert_default();
-    KindTableGuard(guard)
+    MessageKindTableGuard(guard)
 }
 
-struct KindTableGuard(MutexGuard<'static, Option<KindTable>>);
+struct MessageKindTableGuard(MutexGuard<'static, Option<MessageKindTable>>);
 
-impl std::ops::Deref for KindTableGuard {
-    type Target = KindTable;
+impl std::ops::Deref for MessageKindTableGuard {
+    type Target = MessageKindTable;
 
-    fn deref(&self) -> &KindTable {
+    fn deref(&self) -> &MessageKindTable {
         self.0.as_ref().expect("filled when it was locked")
     }
 }
 
-impl std::ops::DerefMut for KindTableGuard {
-    fn deref_mut(&mut self) -> &mut KindTable {
+impl std::ops::DerefMut for MessageKindTableGuard {
+    fn deref_mut(&mut self) -> &mut MessageKindTable {
         self.0.as_mut().expect("filled when it was locked")
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Returns a Python object with a copy of the standard message `message`.
-pub(crate) fn object_of<'py, T: Message>(
+pub(crate) fn python_message_of<'py, T: Message>(
     py: Python<'py>,
     message: &T,
 ) -> PyResult<Bound<'py, PyAny>> {

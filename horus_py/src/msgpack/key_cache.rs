@@ -15,7 +15,7 @@ const KEY_SLOTS: usize = 512;
 const LAYOUT_SLOTS: usize = 16;
 /// Maximum number of pairs of a dict whose layout is cached. The layouts of larger dicts are not
 /// cached.
-const PAIRS_MAX: usize = 128;
+const CACHED_DICT_PAIRS_MAX: usize = 128;
 
 /// A cache of the keys and layouts of dicts that were read. Successive messages often have the same
 /// dicts. A key that is in the cache need not be made, checked and hashed again. A dict with the
@@ -55,22 +55,22 @@ impl LayoutSlot {
     const EMPTY: Self = Self {
         signature: 0,
         repeats: 0,
-        required_repeats: REPEATS_MIN,
+        required_repeats: REQUIRED_REPEATS_MIN,
         layout: None,
         is_taken: false,
     };
 
     /// Doubles the number of dicts that are required before the next layout is made. It is called
     /// because the last layout did not fit the received dicts.
-    fn back_off(&mut self) {
-        self.required_repeats = (2 * self.required_repeats).min(REPEATS_MAX);
+    fn double_required_repeats(&mut self) {
+        self.required_repeats = (2 * self.required_repeats).min(REQUIRED_REPEATS_MAX);
     }
 }
 
 /// The initial and the smallest number of equal dicts before a layout is made.
-const REPEATS_MIN: u32 = 2;
+const REQUIRED_REPEATS_MIN: u32 = 2;
 /// The largest number of equal dicts that is required before a layout is made.
-const REPEATS_MAX: u32 = 1024;
+const REQUIRED_REPEATS_MAX: u32 = 1024;
 
 impl fmt::Debug for KeyCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,7 +86,7 @@ impl KeyCache {
         if self.key_slots.is_empty() {
             self.key_slots.resize_with(KEY_SLOTS, || None);
         }
-        let slot = &mut self.key_slots[weak_hash(bytes) % KEY_SLOTS];
+        let slot = &mut self.key_slots[key_slot_hash(bytes) % KEY_SLOTS];
         if let Some(key) = slot.as_ref().filter(|key| key.matches(bytes)) {
             return Ok(key.text().bind(py).clone());
         }
@@ -102,8 +102,8 @@ impl KeyCache {
     /// two bytes, which are the length and the first letter of the first key. Returns `None` if no
     /// layout is ever cached for such a dict.
     #[inline]
-    pub(super) fn layout_slot(&mut self, pairs: usize, bytes: &[u8]) -> Option<usize> {
-        if !(2..=PAIRS_MAX).contains(&pairs) {
+    pub(super) fn layout_slot_index(&mut self, pairs: usize, bytes: &[u8]) -> Option<usize> {
+        if !(2..=CACHED_DICT_PAIRS_MAX).contains(&pairs) {
             return None;
         }
         if self.layout_slots.is_empty() {
@@ -111,7 +111,7 @@ impl KeyCache {
                 .resize_with(LAYOUT_SLOTS, || LayoutSlot::EMPTY);
         }
         let first = u16::from_le_bytes(*bytes.first_chunk()?);
-        Some((weak_hash(&[pairs as u8, first as u8, (first >> 8) as u8])) % LAYOUT_SLOTS)
+        Some((key_slot_hash(&[pairs as u8, first as u8, (first >> 8) as u8])) % LAYOUT_SLOTS)
     }
 
     /// Takes the layout out of a slot, if there is one and it has this number of pairs. The caller
@@ -129,14 +129,14 @@ impl KeyCache {
     /// Puts back a layout that [`Self::take_layout`] returned, or drops it if it did not fit the
     /// dict.
     #[inline]
-    pub(super) fn return_layout(&mut self, slot: usize, layout: Box<Layout>, fitted: bool) {
+    pub(super) fn return_layout(&mut self, slot: usize, layout: Box<Layout>, has_fitted: bool) {
         let known = &mut self.layout_slots[slot];
         known.is_taken = false;
-        if fitted {
+        if has_fitted {
             known.layout = Some(layout);
         } else {
             known.repeats = 0;
-            known.back_off();
+            known.double_required_repeats();
         }
     }
 
@@ -160,7 +160,7 @@ impl KeyCache {
         // WHY not `>=`: keys that no layout can be made of are not tried again for each dict.
         if known.repeats == known.required_repeats && dict.len() == pairs {
             if known.layout.is_some() {
-                known.back_off();
+                known.double_required_repeats();
             }
             known.layout = Layout::from_dict(dict)?.map(Box::new);
             self.layouts_made += usize::from(known.layout.is_some());
@@ -173,7 +173,7 @@ impl KeyCache {
 /// else, and a collision only costs time. The hash mixes the first and the last bytes of the key,
 /// because keys nearly always differ in these.
 #[inline]
-fn weak_hash(bytes: &[u8]) -> usize {
+fn key_slot_hash(bytes: &[u8]) -> usize {
     let (first, last) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
     {
         (u64::from_le_bytes(*first), u64::from_le_bytes(*last))

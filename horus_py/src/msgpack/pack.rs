@@ -86,19 +86,19 @@ fn write_object(
         out.bool(truth.is_true());
         Ok(())
     } else if let Ok(dict) = object.cast_exact::<PyDict>() {
-        write_dict(out, dict, next_depth(depth)?)
+        write_dict(out, dict, checked_next_depth(depth)?)
     } else if let Ok(list) = object.cast_exact::<PyList>() {
-        write_list(out, list, next_depth(depth)?)
+        write_list(out, list, checked_next_depth(depth)?)
     } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        write_tuple(out, tuple, next_depth(depth)?)
+        write_tuple(out, tuple, checked_next_depth(depth)?)
     } else if let Ok(bytes) = object.cast_exact::<PyBytes>() {
         Ok(out.binary(bytes.as_bytes())?)
     } else {
-        write_other(out, object, depth)
+        write_object_of_other_class(out, object, depth)
     }
 }
 
-fn next_depth(depth: usize) -> Result<usize, EncodeError> {
+fn checked_next_depth(depth: usize) -> Result<usize, EncodeError> {
     if depth < DEPTH_MAX {
         Ok(depth + 1)
     } else {
@@ -169,10 +169,10 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
     }
 }
 
-/// Writes a dict of a subclass in the order in which it shows its items, which may be another one
-/// than that of its table, as in an `OrderedDict`.
+/// Writes an instance of a subclass of `dict`, with its items in the order of its method `items`.
+/// WHY: that order may differ from the order in its hash table, as in an `OrderedDict`.
 #[cold]
-fn write_dict_items(
+fn write_dict_subclass(
     out: &mut MsgpackWriter<'_>,
     dict: &Bound<'_, PyDict>,
     depth: usize,
@@ -222,7 +222,11 @@ fn size_changed_error() -> PyErr {
 /// Writes an object whose class is not exactly a built-in one, for example an instance of a
 /// subclass.
 #[cold]
-fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> PackResult {
+fn write_object_of_other_class(
+    out: &mut MsgpackWriter<'_>,
+    object: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PackResult {
     if let Ok(text) = object.cast::<PyString>() {
         write_text(out, text)
     } else if let Ok(number) = object.cast::<PyFloat>() {
@@ -231,11 +235,11 @@ fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: us
     } else if let Ok(number) = object.cast::<PyInt>() {
         write_int(out, number)
     } else if let Ok(dict) = object.cast::<PyDict>() {
-        write_dict_items(out, dict, next_depth(depth)?)
+        write_dict_subclass(out, dict, checked_next_depth(depth)?)
     } else if let Ok(list) = object.cast::<PyList>() {
-        write_list(out, list, next_depth(depth)?)
+        write_list(out, list, checked_next_depth(depth)?)
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
-        write_tuple(out, tuple, next_depth(depth)?)
+        write_tuple(out, tuple, checked_next_depth(depth)?)
     } else if let Ok(bytes) = object.cast::<PyBytes>() {
         Ok(out.binary(bytes.as_bytes())?)
     } else if let Ok(bytes) = object.cast::<PyByteArray>() {
@@ -265,7 +269,7 @@ fn write_array_or_scalar(
         && object.is_instance(numpy.generic.bind(py))?
     {
         // WHY: some of them would become integers, without their unit.
-        if numpy.is_time(object) {
+        if numpy.is_time_scalar(object) {
             return Err(cannot_send_error(object).into());
         }
         let number = object.call_method0("item")?;

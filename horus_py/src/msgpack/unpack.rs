@@ -46,8 +46,8 @@ impl<'py> Reader<'_, 'py> {
         }
         match self.bytes.token()? {
             Token::String(bytes) => decode_text(self.py, bytes),
-            Token::Array(count) => self.read_list(count, next_depth(depth)?),
-            Token::Map(pairs) => self.read_dict(pairs, next_depth(depth)?),
+            Token::Array(count) => self.read_list(count, checked_next_depth(depth)?),
+            Token::Map(pairs) => self.read_dict(pairs, checked_next_depth(depth)?),
             token => self.convert_scalar(token),
         }
     }
@@ -92,7 +92,7 @@ impl<'py> Reader<'_, 'py> {
     }
 
     fn read_dict(&mut self, pairs: usize, depth: usize) -> UnpackResult<'py> {
-        let Some(slot) = self.keys.layout_slot(pairs, self.bytes.rest()) else {
+        let Some(slot) = self.keys.layout_slot_index(pairs, self.bytes.rest()) else {
             return Ok(self
                 .read_pairs(PyDict::new(self.py), pairs, depth)?
                 .0
@@ -143,7 +143,7 @@ impl<'py> Reader<'_, 'py> {
         depth: usize,
     ) -> Result<(Bound<'py, PyDict>, usize), UnpackError> {
         let mut signature = 0_usize;
-        let mut tuple_hashes = TupleHashes::default();
+        let mut tuple_hashes = TupleKeyHashes::default();
         for _ in 0..pairs {
             let key = match self.bytes.short_text() {
                 Some(bytes) => self.keys.key_text(self.py, bytes)?,
@@ -151,7 +151,7 @@ impl<'py> Reader<'_, 'py> {
                     Token::String(bytes) => self.keys.key_text(self.py, bytes)?,
                     token => {
                         let key = self.read_non_text_key(token, depth)?;
-                        tuple_hashes.check(&key)?;
+                        tuple_hashes.count_key(&key)?;
                         key
                     }
                 },
@@ -176,7 +176,7 @@ impl<'py> Reader<'_, 'py> {
         if set == 0 {
             Ok(())
         } else {
-            Err(self.take_exception())
+            Err(self.take_python_exception())
         }
     }
 
@@ -187,7 +187,7 @@ impl<'py> Reader<'_, 'py> {
         match token {
             Token::String(bytes) => decode_text(self.py, bytes),
             Token::Array(count) => {
-                let depth = next_depth(depth)?;
+                let depth = checked_next_depth(depth)?;
                 let mut elements = Vec::new();
                 for _ in 0..count {
                     let token = self.bytes.token()?;
@@ -202,7 +202,7 @@ impl<'py> Reader<'_, 'py> {
 
     /// Returns the Python exception that a call has raised as an [`UnpackError`], and clears it.
     #[cold]
-    fn take_exception(&self) -> UnpackError {
+    fn take_python_exception(&self) -> UnpackError {
         match PyErr::fetch(self.py) {
             // The key is not hashable.
             error if error.is_instance_of::<PyTypeError>(self.py) => UnpackError::Malformed,
@@ -218,18 +218,18 @@ impl<'py> Reader<'_, 'py> {
 /// it, for minutes and with the GIL. Texts and bytes have random hashes, and few numbers have one
 /// hash.
 #[derive(Default)]
-struct TupleHashes {
+struct TupleKeyHashes {
     counts: HashMap<isize, u32>,
 }
 
-impl TupleHashes {
+impl TupleKeyHashes {
     /// The number of keys that may have one hash. Tuples of five numbers, each of them -1 or -2,
     /// are 32 keys with one hash.
-    const EQUAL_MAX: u32 = 64;
+    const KEYS_WITH_EQUAL_HASH_MAX: u32 = 64;
 
     /// Counts the key. Returns an error if too many keys have its hash.
     #[cold]
-    fn check(&mut self, key: &Bound<'_, PyAny>) -> Result<(), UnpackError> {
+    fn count_key(&mut self, key: &Bound<'_, PyAny>) -> Result<(), UnpackError> {
         if !key.is_exact_instance_of::<PyTuple>() {
             return Ok(());
         }
@@ -237,14 +237,14 @@ impl TupleHashes {
         let hash = key.hash().map_err(|_| UnpackError::Malformed)?;
         let count = self.counts.entry(hash).or_default();
         *count += 1;
-        if *count > Self::EQUAL_MAX {
+        if *count > Self::KEYS_WITH_EQUAL_HASH_MAX {
             return Err(UnpackError::Malformed);
         }
         Ok(())
     }
 }
 
-fn next_depth(depth: usize) -> Result<usize, UnpackError> {
+fn checked_next_depth(depth: usize) -> Result<usize, UnpackError> {
     if depth < DEPTH_MAX {
         Ok(depth + 1)
     } else {
@@ -257,7 +257,9 @@ fn next_depth(depth: usize) -> Result<usize, UnpackError> {
 fn memoryview_of<'py>(py: Python<'py>, view: &TypedView<'_>, shape: &[isize]) -> UnpackResult<'py> {
     let bytes = PyBytes::new(py, view.bytes()).into_any();
     let (bytes, dtype) = match view.dtype() {
-        DType::F16 if py.version_info() < (3, 12) => (halves_to_singles(&bytes)?, DType::F32),
+        DType::F16 if py.version_info() < (3, 12) => {
+            (float16_to_float32_bytes(&bytes)?, DType::F32)
+        }
         dtype => (bytes, dtype),
     };
     let bytes = PyMemoryView::from(&bytes)?;
@@ -271,7 +273,7 @@ fn memoryview_of<'py>(py: Python<'py>, view: &TypedView<'_>, shape: &[isize]) ->
 
 /// Converts the bytes of numbers of half precision to those of the same numbers of single
 /// precision.
-fn halves_to_singles<'py>(halves: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn float16_to_float32_bytes<'py>(halves: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = halves.py();
     let format = format!("{}e", halves.len()? / 2);
     let numbers = py
@@ -294,7 +296,7 @@ fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
         return memoryview_of(py, &view, shape);
     };
     numpy
-        .copy(py, view.dtype(), shape, view.bytes())
+        .make_array_copy(py, view.dtype(), shape, view.bytes())
         .map_err(|error| {
             // The shape contains a 0, and other numbers that are too large for numpy.
             if error.is_instance_of::<PyValueError>(py) {

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use crate::scheduler::python_calls::with_python;
+use crate::scheduler::python_calls::try_with_python;
 
 /// A value that refers to Python objects, and whose drop attaches the thread to the interpreter.
 ///
@@ -34,6 +34,6 @@ impl<T> Drop for DropAttached<T> {
         // SAFETY: the value is taken once, and nothing uses it afterwards.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
         // WHY ignored: the interpreter has ended. The value is dropped all the same.
-        let _ = with_python(move |_| drop(value));
+        let _ = try_with_python(move |_| drop(value));
     }
 }

@@ -11,21 +11,21 @@ use horus_core::scheduler::Scheduler;
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::prelude::*;
 
-use crate::call::check_body_has_run;
+use crate::call::check_no_coroutine_or_generator;
 use crate::error::Error;
 use crate::message::standard;
-use crate::scheduler::python_calls::with_python;
+use crate::scheduler::python_calls::try_with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 
 /// Maximum number of events that wait for `on_event`. Additional events are only recorded in the
 /// black box, and counted.
-const EVENTS_MAX: usize = 1024;
+const WAITING_EVENTS_MAX: usize = 1024;
 
 /// Maximum time for which the end of a run waits for the remaining calls of `on_event`.
-const EVENTS_DRAIN_MAX: Duration = Duration::from_millis(500);
+const END_OF_RUN_DELIVERY_MAX: Duration = Duration::from_millis(500);
 
 /// The shortest time between two reports of events that were not delivered, except the last.
-const REPORT_PERIOD: Duration = Duration::from_secs(1);
+const UNDELIVERED_REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Delivers the events of a scheduler to the Python function `on_event`.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) fn start_event_thread(
     on_event: Py<PyAny>,
     run_exceptions: &Arc<RunExceptions>,
 ) -> PyResult<JoinHandle<()>> {
-    let (sender, events) = sync_channel::<NodeEvent>(EVENTS_MAX);
+    let (sender, events) = sync_channel::<NodeEvent>(WAITING_EVENTS_MAX);
     let undelivered = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&undelivered);
     scheduler.on_event(move |event| {
@@ -75,25 +75,25 @@ impl EventDelivery {
     fn run(self) {
         let mut next_report = Instant::now();
         for event in &self.events {
-            let delivered = with_python(|py| {
+            let delivered = try_with_python(|py| {
                 if let Err(error) = self.deliver(py, &event) {
                     self.handle_exception(py, error);
                 }
                 // WHY not each time: a function that is always too slow misses events all the time.
                 if Instant::now() >= next_report && self.report_undelivered(py) {
-                    next_report = Instant::now() + REPORT_PERIOD;
+                    next_report = Instant::now() + UNDELIVERED_REPORT_INTERVAL;
                 }
             });
             if delivered.is_none() {
                 return;
             }
         }
-        with_python(|py| self.report_undelivered(py));
+        try_with_python(|py| self.report_undelivered(py));
     }
 
     fn deliver(&self, py: Python<'_>, event: &NodeEvent) -> PyResult<()> {
-        let event = standard::object_of(py, event)?;
-        check_body_has_run(&self.on_event.bind(py).call1((event,))?)
+        let event = standard::python_message_of(py, event)?;
+        check_no_coroutine_or_generator(&self.on_event.bind(py).call1((event,))?)
     }
 
     /// `KeyboardInterrupt` and `SystemExit` stop the run, as in a tick. Any other exception is
@@ -103,7 +103,7 @@ impl EventDelivery {
         let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
             || error.is_instance_of::<PySystemExit>(py);
         if is_end {
-            self.run_exceptions.stop_with(error);
+            self.run_exceptions.stop_run_with_exception(error);
         } else {
             error.write_unraisable(py, Some(self.on_event.bind(py)));
         }
@@ -119,17 +119,17 @@ impl EventDelivery {
         let Self { scheduler, .. } = self;
         let error = Error::new_err(format!(
             "scheduler '{scheduler}': on_event was too slow for {undelivered} events, which were \
-             not delivered, because {EVENTS_MAX} others were waiting: make it faster, or read the \
-             events from the black box"
+             not delivered, because {WAITING_EVENTS_MAX} others were waiting: make it faster, or \
+             read the events from the black box"
         ));
         error.write_unraisable(py, Some(self.on_event.bind(py)));
         true
     }
 }
 
-/// Waits until the thread has delivered all events, at most [`EVENTS_DRAIN_MAX`].
+/// Waits until the thread has delivered all events, at most [`END_OF_RUN_DELIVERY_MAX`].
 pub(super) fn join_event_thread(thread: &JoinHandle<()>) {
-    let end = Instant::now() + EVENTS_DRAIN_MAX;
+    let end = Instant::now() + END_OF_RUN_DELIVERY_MAX;
     while !thread.is_finished() && Instant::now() < end {
         thread::sleep(Duration::from_micros(200));
     }

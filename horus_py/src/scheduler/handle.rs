@@ -6,11 +6,11 @@ use horus_core::scheduler::{CommandError, Handle, Rate, Swap, SwapState};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
+use crate::scheduler::async_node::PreparedNode;
 use crate::scheduler::error::command_error;
-use crate::scheduler::node_owner::{Purpose, take_node};
+use crate::scheduler::node_owner::{NodePurpose, open_topics_and_take_node};
 use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::report::PyMetrics;
-use crate::scheduler::task::PreparedNode;
 use crate::wait::timeout::WaitPolicy;
 
 /// Stops a run and changes its nodes, from any thread. No method waits for a node.
@@ -87,24 +87,29 @@ impl PyHandle {
         let inner = self.inner()?;
         let scheduler = self.scheduler.bind(replacement.py());
         let run_exceptions = scheduler.get().run_exceptions();
-        take_node(scheduler, replacement, Purpose::Replacement, |settings| {
-            let woken_nodes = scheduler.get().woken_nodes();
-            let shares_wakers = woken_nodes.share_subscribers(node, settings)?;
-            // The garbage collector need not know them: a scheduler that runs is not garbage.
-            let mut held = Vec::new();
-            let owner = (run_exceptions, Purpose::Replacement);
-            let swap = match PreparedNode::new(replacement, settings, owner, &mut held)? {
-                PreparedNode::Task(replacement) => {
-                    let swap = inner.swap(node, replacement);
-                    return swap.map(PySwap).map_err(async_replacement_error);
-                }
-                PreparedNode::Plain(replacement) if shares_wakers => {
-                    inner.swap_with_same_wakers(node, replacement)
-                }
-                PreparedNode::Plain(replacement) => inner.swap(node, replacement),
-            };
-            swap.map(PySwap).map_err(command_error)
-        })
+        open_topics_and_take_node(
+            scheduler,
+            replacement,
+            NodePurpose::Replacement,
+            |settings| {
+                let woken_nodes = scheduler.get().woken_nodes();
+                let shares_wakers = woken_nodes.has_same_waking_subscribers(node, settings)?;
+                // The garbage collector need not know them: a scheduler that runs is not garbage.
+                let mut held = Vec::new();
+                let owner = (run_exceptions, NodePurpose::Replacement);
+                let swap = match PreparedNode::new(replacement, settings, owner, &mut held)? {
+                    PreparedNode::Async(replacement) => {
+                        let swap = inner.swap(node, replacement);
+                        return swap.map(PySwap).map_err(async_replacement_error);
+                    }
+                    PreparedNode::Plain(replacement) if shares_wakers => {
+                        inner.swap_with_same_wakers(node, replacement)
+                    }
+                    PreparedNode::Plain(replacement) => inner.swap(node, replacement),
+                };
+                swap.map(PySwap).map_err(command_error)
+            },
+        )
     }
 }
 

@@ -29,12 +29,12 @@ pub(crate) struct NodeCalls {
 /// WHY shared: the collector compares the number of references that it sees with the reference
 /// count of an object, so each counted reference must be seen once.
 #[derive(Debug, Clone)]
-pub(crate) enum HeldObject {
+pub(crate) enum GcVisitedObject {
     Calls(Arc<NodeCalls>),
     Object(Arc<Py<PyAny>>),
 }
 
-impl HeldObject {
+impl GcVisitedObject {
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         let calls = match self {
             Self::Object(object) => return visit.call(&**object),
@@ -60,17 +60,17 @@ impl HeldObject {
 /// collector visits. The start empties this list, because from then on the threads of the scheduler
 /// use the objects, and the collector must not clear them.
 #[derive(Debug, Default)]
-pub(crate) struct HeldObjects(Mutex<Vec<HeldObject>>);
+pub(crate) struct GcVisitedObjects(Mutex<Vec<GcVisitedObject>>);
 
-impl HeldObjects {
-    pub(super) fn add(&self, objects: Vec<HeldObject>) {
+impl GcVisitedObjects {
+    pub(super) fn add(&self, objects: Vec<GcVisitedObject>) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.extend(objects);
     }
 
     /// Empties the list. The objects then belong to the nodes alone, and Python's garbage collector
     /// no longer visits them.
-    pub(super) fn forget(&self) {
+    pub(super) fn clear(&self) {
         let held = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         // WHY after the lock is released: the drop may run Python code.
         drop(held);

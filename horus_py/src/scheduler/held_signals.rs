@@ -19,11 +19,11 @@ const SIGTERM: c_int = 15;
 
 /// A SIGINT or SIGTERM is not deferred if it comes so long after the first signal, or later: it
 /// interrupts a function that does not return.
-const IMPATIENCE: Duration = Duration::from_millis(500);
+const SIGNAL_DEFERRAL_MAX: Duration = Duration::from_millis(500);
 
 /// True while handlers are deferred. WHY one for the process: only the main thread defers them, and
 /// a node may run another scheduler.
-static ARE_HELD: AtomicBool = AtomicBool::new(false);
+static ARE_HANDLERS_DEFERRED: AtomicBool = AtomicBool::new(false);
 
 /// The handlers that are deferred, and the signals that have arrived meanwhile.
 #[derive(Debug)]
@@ -45,14 +45,14 @@ impl DeferredHandlers {
     }
 
     /// Notes a signal that has arrived, so that its handler is called later. If it is a SIGINT or
-    /// SIGTERM, and the first of these came [`IMPATIENCE`] ago or earlier, calls its handler at
-    /// once instead.
-    fn take_signal(&self, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
+    /// SIGTERM, and the first of these came [`SIGNAL_DEFERRAL_MAX`] ago or earlier, calls its
+    /// handler at once instead.
+    fn defer_or_handle_signal(&self, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let signal: c_int = arguments.get_item(0)?.extract()?;
         let mut arrived = self.lock();
         let asks_for_end = [SIGINT, SIGTERM].contains(&signal);
         let first_end = arrived.first_end.filter(|_| asks_for_end);
-        if first_end.is_none_or(|first| first.elapsed() < IMPATIENCE) {
+        if first_end.is_none_or(|first| first.elapsed() < SIGNAL_DEFERRAL_MAX) {
             if asks_for_end {
                 arrived.first_end.get_or_insert_with(Instant::now);
             }
@@ -69,7 +69,7 @@ impl DeferredHandlers {
 
 /// A guard that defers the signal handlers of Python until [`Self::end`].
 #[derive(Debug)]
-pub(crate) struct HeldSignals {
+pub(crate) struct SignalDeferralGuard {
     deferred: Arc<DeferredHandlers>,
     /// The function that takes the place of the handlers; `None` once they are restored.
     note: Option<Py<PyAny>>,
@@ -77,13 +77,13 @@ pub(crate) struct HeldSignals {
     early: Option<PyErr>,
 }
 
-impl HeldSignals {
+impl SignalDeferralGuard {
     /// Defers the handlers that are Python functions. Returns `None` on another thread than the
     /// main thread, which calls no handlers, or if they are deferred already. `was_interrupted` is
     /// true if a signal has asked the program to end before.
     pub(crate) fn begin(py: Python<'_>, was_interrupted: bool) -> Option<Self> {
         // Relaxed: only the main thread changes it.
-        if !is_main_thread(py).unwrap_or(false) || ARE_HELD.load(Ordering::Relaxed) {
+        if !is_main_thread(py).unwrap_or(false) || ARE_HANDLERS_DEFERRED.load(Ordering::Relaxed) {
             return None;
         }
         Self::defer(py, was_interrupted).ok()
@@ -110,11 +110,11 @@ impl HeldSignals {
         });
         let noting = Arc::clone(&deferred);
         let note = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
-            noting.take_signal(arguments)
+            noting.defer_or_handle_signal(arguments)
         };
         let note = PyCFunction::new_closure(py, None, None, note)?;
         // Relaxed: as in `begin`.
-        ARE_HELD.store(true, Ordering::Relaxed);
+        ARE_HANDLERS_DEFERRED.store(true, Ordering::Relaxed);
         let mut early = None;
         for (signal, _) in &deferred.handlers {
             if let Err(error) = set_handler(&module, *signal, note.as_any()) {
@@ -166,12 +166,12 @@ impl HeldSignals {
             }
         }
         // Relaxed: as in `begin`.
-        ARE_HELD.store(false, Ordering::Relaxed);
+        ARE_HANDLERS_DEFERRED.store(false, Ordering::Relaxed);
         early
     }
 }
 
-impl Drop for HeldSignals {
+impl Drop for SignalDeferralGuard {
     /// If a panic has left the function that the handlers were deferred for, restores them, and
     /// makes Python call those of the signals that have arrived, at the next opportunity.
     fn drop(&mut self) {

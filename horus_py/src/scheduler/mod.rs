@@ -5,6 +5,7 @@
 //! converts the result. This module imports `message`, `topic` and `wait`; only `actor` imports
 //! this module.
 
+pub(crate) mod async_node;
 pub(crate) mod context;
 pub(crate) mod drop_attached;
 pub(crate) mod error;
@@ -22,7 +23,6 @@ pub(crate) mod report;
 pub(crate) mod run_exceptions;
 pub(crate) mod safe_state;
 pub(crate) mod settings;
-pub(crate) mod task;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

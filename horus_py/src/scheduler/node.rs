@@ -12,15 +12,15 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::call::check_body_has_run;
+use crate::call::check_no_coroutine_or_generator;
 use crate::error::Error;
 use crate::scheduler::context::PyContext;
 use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::NodeCalls;
-use crate::scheduler::held_signals::HeldSignals;
-use crate::scheduler::node_owner::Purpose;
-use crate::scheduler::own_calls::PythonCallGuard;
-use crate::scheduler::python_calls::with_python;
+use crate::scheduler::held_signals::SignalDeferralGuard;
+use crate::scheduler::node_owner::NodePurpose;
+use crate::scheduler::own_calls::SchedulerCallGuard;
+use crate::scheduler::python_calls::try_with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 use crate::scheduler::settings;
 
@@ -59,7 +59,7 @@ impl PythonNode {
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
         run_exceptions: &Arc<RunExceptions>,
-        purpose: Purpose,
+        purpose: NodePurpose,
     ) -> PyResult<Self> {
         let py = node.py();
         let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
@@ -86,7 +86,7 @@ impl PythonNode {
         };
         Ok(Self {
             name: settings::required_setting(settings, "name")?,
-            can_be_fatal: purpose == Purpose::Replacement
+            can_be_fatal: purpose == NodePurpose::Replacement
                 || settings::failure_policy_of(settings)?.is_none_or(|policy| {
                     matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
                 }),
@@ -106,11 +106,11 @@ impl PythonNode {
         self.call_hook(&self.calls.tick, context, read)
     }
 
-    /// Calls `call`, which calls a Python function of this node, as [`with_python`] does.
+    /// Calls `call`, which calls a Python function of this node, as [`try_with_python`] does.
     #[inline]
-    pub(crate) fn with_python<R>(&self, call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-        let _own_call = PythonCallGuard::enter(&self.run_exceptions);
-        with_python(call)
+    pub(crate) fn try_with_python<R>(&self, call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+        let _own_call = SchedulerCallGuard::enter(&self.run_exceptions);
+        try_with_python(call)
     }
 
     /// Calls a hook with the context, and converts the result of the hook with `read`. Returns
@@ -122,7 +122,7 @@ impl PythonNode {
         context: &mut Context<'_>,
         read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
     ) -> Result<Option<R>, NodeError> {
-        let outcome = self.with_python(|py| {
+        let outcome = self.try_with_python(|py| {
             let current = &self.calls.context.get().current;
             // Relaxed: the GIL orders what its holders do.
             current.store(ptr::from_mut(context).cast(), Ordering::Relaxed);
@@ -150,8 +150,8 @@ impl PythonNode {
     /// Calls a hook of the node without arguments. Handles an exception of the hook with
     /// [`Self::handle_exception`].
     fn call_without_arguments(&self, hook: &Py<PyAny>) -> NodeResult {
-        let call = |py: Python<'_>| check_body_has_run(&hook.bind(py).call0()?);
-        match self.with_python(|py| self.call_before_handlers(py, call)) {
+        let call = |py: Python<'_>| check_no_coroutine_or_generator(&hook.bind(py).call0()?);
+        match self.try_with_python(|py| self.call_and_then_handle_signals(py, call)) {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => self.handle_exception(error, None),
             None => Err(interpreter_ended_error()),
@@ -162,11 +162,11 @@ impl PythonNode {
     /// errors of the node: they stop the run, and this returns success.
     #[cold]
     fn handle_exception(&self, error: PyErr, context: Option<&mut Context<'_>>) -> NodeResult {
-        let outcome = with_python(|py| {
+        let outcome = try_with_python(|py| {
             let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
                 || error.is_instance_of::<PySystemExit>(py);
             if is_end {
-                self.run_exceptions.stop_with(error);
+                self.run_exceptions.stop_run_with_exception(error);
                 return None;
             }
             // WHY: before 3.12, the exception object gets its traceback only by `into_value`.
@@ -196,7 +196,7 @@ impl PythonNode {
     /// Calls a hook whose failures the scheduler ignores. An exception is passed to Python's
     /// `sys.unraisablehook`, like an exception in a destructor.
     fn call_reporting_errors<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
-        self.with_python(|py| match call(py) {
+        self.try_with_python(|py| match call(py) {
             Ok(result) => Some(result),
             Err(error) => {
                 error.write_unraisable(py, Some(self.calls.tick.bind(py)));
@@ -208,15 +208,15 @@ impl PythonNode {
     /// Calls a hook, and calls handlers of signals only after it, if this is the main thread. The
     /// exception of a handler stops the run. WHY: it must not leave the hook after the first of
     /// several commands.
-    fn call_before_handlers<R>(
+    fn call_and_then_handle_signals<R>(
         &self,
         py: Python<'_>,
         call: impl FnOnce(Python<'_>) -> PyResult<R>,
     ) -> PyResult<R> {
-        let held = HeldSignals::begin(py, false);
+        let held = SignalDeferralGuard::begin(py, false);
         let result = call(py);
         if let Some(error) = held.and_then(|held| held.end(py)) {
-            self.run_exceptions.stop_with(error);
+            self.run_exceptions.stop_run_with_exception(error);
         }
         result
     }
@@ -225,7 +225,7 @@ impl PythonNode {
     /// If it fails, unwinds after that. WHY: the scheduler then knows that the node is not safe,
     /// and does not call the hook again in this safe state.
     fn call_for_safe_state<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
-        self.call_reporting_errors(|py| self.call_before_handlers(py, call))
+        self.call_reporting_errors(|py| self.call_and_then_handle_signals(py, call))
             .unwrap_or_else(|| resume_unwind(Box::new("it raised an exception".to_owned())))
     }
 }
@@ -248,16 +248,18 @@ pub(crate) fn describe_exception(py: Python<'_>, error: &PyErr) -> String {
 impl Node for PythonNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
         // WHY: `init` also runs when the node restarts, which ends its failure.
-        with_python(|_| self.run_exceptions.record_failure(&self.name, None));
+        try_with_python(|_| self.run_exceptions.record_failure(&self.name, None));
         let Some(hook) = &self.calls.init else {
             return Ok(());
         };
-        self.call_hook(hook, context, |result| check_body_has_run(&result))
-            .map(drop)
+        self.call_hook(hook, context, |result| {
+            check_no_coroutine_or_generator(&result)
+        })
+        .map(drop)
     }
 
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.call_tick(context, |result| check_body_has_run(&result))
+        self.call_tick(context, |result| check_no_coroutine_or_generator(&result))
             .map(drop)
     }
 
@@ -270,7 +272,7 @@ impl Node for PythonNode {
 
     fn enter_safe_state(&mut self) {
         if let Some(hook) = &self.calls.enter_safe_state {
-            self.call_for_safe_state(|py| check_body_has_run(&hook.bind(py).call0()?));
+            self.call_for_safe_state(|py| check_no_coroutine_or_generator(&hook.bind(py).call0()?));
         }
     }
 
@@ -280,7 +282,7 @@ impl Node for PythonNode {
         };
         self.call_for_safe_state(|py| {
             let result = hook.bind(py).call0()?;
-            check_body_has_run(&result)?;
+            check_no_coroutine_or_generator(&result)?;
             result.is_truthy()
         })
     }
@@ -297,7 +299,7 @@ impl Node for PythonNode {
                 || Error::new_err(error.to_string()).into_value(py).into_any(),
                 |failure| failure.value(py).clone().into_any().unbind(),
             );
-            check_body_has_run(&hook.bind(py).call1((error,))?)
+            check_no_coroutine_or_generator(&hook.bind(py).call1((error,))?)
         });
     }
 }

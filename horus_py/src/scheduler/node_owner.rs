@@ -11,7 +11,7 @@ use crate::scheduler::py_scheduler::PyScheduler;
 
 /// The purpose for which a scheduler takes a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum NodePurpose {
     Addition,
     /// The node replaces another one of the same scheduler. It may have been in this scheduler
     /// before.
@@ -25,16 +25,16 @@ pub(crate) enum Purpose {
 ///
 /// `PlanError` if another scheduler has the node and its run is not over; errors of the topics, the
 /// settings and `take`.
-pub(crate) fn take_node<R>(
+pub(crate) fn open_topics_and_take_node<R>(
     scheduler: &Bound<'_, PyScheduler>,
     node: &Bound<'_, PyAny>,
-    purpose: Purpose,
+    purpose: NodePurpose,
     take: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<R>,
 ) -> PyResult<R> {
     let py = node.py();
     py.import("horus._node")?
         .call_method1("expect_node", (node,))?;
-    check_is_free(scheduler, node, purpose)?;
+    check_node_is_unused(scheduler, node, purpose)?;
     let settings = node.call_method1("_settings", (scheduler.get().namespace(py),))?;
     match take(settings.cast::<PyDict>()?) {
         Ok(taken) => {
@@ -48,10 +48,10 @@ pub(crate) fn take_node<R>(
     }
 }
 
-fn check_is_free(
+fn check_node_is_unused(
     scheduler: &Bound<'_, PyScheduler>,
     node: &Bound<'_, PyAny>,
-    purpose: Purpose,
+    purpose: NodePurpose,
 ) -> PyResult<()> {
     let owner = node.getattr("_in_scheduler")?;
     if owner.is_none() {
@@ -62,8 +62,8 @@ fn check_is_free(
         // The scheduler was dropped.
         return Ok(());
     };
-    let returns = purpose == Purpose::Replacement && owner.is(scheduler);
-    if returns || owner.get().is_over(node.py()) {
+    let returns = purpose == NodePurpose::Replacement && owner.is(scheduler);
+    if returns || owner.get().has_released_nodes(node.py()) {
         return Ok(());
     }
     let name: String = node.getattr("name")?.extract()?;
@@ -77,13 +77,13 @@ fn check_is_free(
 /// The nodes of a scheduler that topics wake, each with its name and the subscribers that wake it.
 /// A node and its replacements have the same name, and share these subscribers.
 #[derive(Debug, Default)]
-pub(crate) struct WokenNodes(Mutex<Vec<WokenNode>>);
+pub(crate) struct NodesWokenByTopics(Mutex<Vec<NodeWokenByTopics>>);
 
 /// The name of a node, and the Python objects of the subscribers that wake it. WHY weak: the node
 /// keeps them open for as long as the scheduler runs it.
-type WokenNode = (String, Vec<Py<PyWeakrefReference>>);
+type NodeWokenByTopics = (String, Vec<Py<PyWeakrefReference>>);
 
-impl WokenNodes {
+impl NodesWokenByTopics {
     /// Adds the node `name`, which has these settings, if topics wake it.
     pub(super) fn add(&self, name: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
         let subscribers = waking_subscribers(settings)?;
@@ -99,7 +99,7 @@ impl WokenNodes {
 
     /// Returns true if topics wake the node `name`, and if the same subscribers wake a node with
     /// these settings.
-    pub(super) fn share_subscribers(
+    pub(super) fn has_same_waking_subscribers(
         &self,
         name: &str,
         settings: &Bound<'_, PyDict>,
@@ -119,7 +119,7 @@ impl WokenNodes {
         Ok(old.len() == new.len() && new.iter().all(is_old))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<WokenNode>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<NodeWokenByTopics>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,17 +14,17 @@ use pyo3::types::PyTuple;
 
 use crate::error::BusyError;
 use crate::namespace::PyNamespace;
+use crate::scheduler::async_node::PreparedNode;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::start_event_thread;
-use crate::scheduler::held::HeldObjects;
-use crate::scheduler::node_owner::{Purpose, WokenNodes, take_node};
+use crate::scheduler::held::GcVisitedObjects;
+use crate::scheduler::node_owner::{NodePurpose, NodesWokenByTopics, open_topics_and_take_node};
 use crate::scheduler::own_calls::is_in_python_call_of;
 use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::PyReport;
-use crate::scheduler::run_exceptions::{RunExceptions, exit_with_block};
+use crate::scheduler::run_exceptions::{RunExceptions, result_of_with_block_exit};
 use crate::scheduler::safe_state;
 use crate::scheduler::settings;
-use crate::scheduler::task::PreparedNode;
 use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
 use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::{self, run_detached};
@@ -33,7 +33,7 @@ use crate::wait::gil::{self, run_detached};
 /// most this time, and the time that the run takes to end.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(30);
 /// Maximum time for which the exit of the interpreter waits for threads that run schedulers.
-const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
+const INTERPRETER_EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The stages in the life of a scheduler.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ pub(crate) struct PyScheduler {
     event_thread: Mutex<Option<JoinHandle<()>>>,
     /// The Python function `on_event`, until the run starts.
     on_event: Mutex<Option<Py<PyAny>>>,
-    held: HeldObjects,
-    woken_nodes: WokenNodes,
+    held: GcVisitedObjects,
+    woken_nodes: NodesWokenByTopics,
     generation: usize,
 }
 
@@ -121,8 +121,8 @@ impl PyScheduler {
             report: Mutex::new(None),
             event_thread: Mutex::default(),
             on_event: Mutex::new(on_event),
-            held: HeldObjects::default(),
-            woken_nodes: WokenNodes::default(),
+            held: GcVisitedObjects::default(),
+            woken_nodes: NodesWokenByTopics::default(),
             generation: python_calls::fork_generation(),
         })
     }
@@ -144,10 +144,10 @@ impl PyScheduler {
     /// Adds a node, and opens its topics in the scheduler's namespace. Returns the node.
     fn add<'py>(slf: &Bound<'py, Self>, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let this = slf.get();
-        take_node(slf, &node, Purpose::Addition, |settings| {
+        open_topics_and_take_node(slf, &node, NodePurpose::Addition, |settings| {
             this.configure(node.py(), |scheduler| {
                 let mut held = Vec::new();
-                let owner = (&this.run_exceptions, Purpose::Addition);
+                let owner = (&this.run_exceptions, NodePurpose::Addition);
                 let prepared = PreparedNode::new(&node, settings, owner, &mut held)?;
                 let name: String = settings::required_setting(settings, "name")?;
                 let builder = settings::apply_settings(scheduler.node(&name), settings)?;
@@ -156,7 +156,7 @@ impl PyScheduler {
                     None => builder,
                 };
                 let built = match prepared {
-                    PreparedNode::Task(node) => builder.async_io().build(node),
+                    PreparedNode::Async(node) => builder.async_io().build(node),
                     PreparedNode::Plain(node) => builder.build(node),
                 };
                 built.map_err(|error| PlanError::new_err(error.to_string()))?;
@@ -271,7 +271,7 @@ impl PyScheduler {
             }
         };
         let report = run_detached(py, || scheduler.simulate(time, seed, epoch_ns));
-        self.store_outcome(py, report, None, check)
+        self.store_report_or_raise(py, report, None, check)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -282,7 +282,7 @@ impl PyScheduler {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let is_error = !exception.iter().all(|part| part.is_none());
-        exit_with_block(py, exception, self.end_block(py, !is_error))
+        result_of_with_block_exit(py, exception, self.end_run_of_with_block(py, !is_error))
     }
 
     /// Shows its references to Python's garbage collector.
@@ -298,8 +298,8 @@ impl PyScheduler {
         Python::attach(|py| {
             let on_event = lock(&self.on_event).take();
             drop(on_event);
-            self.held.forget();
-            self.drop_stage(py);
+            self.held.clear();
+            self.drop_nodes_and_run(py);
         });
     }
 
@@ -335,7 +335,7 @@ impl PyScheduler {
     }
 
     /// Returns true if the scheduler no longer uses its nodes in this process.
-    pub(crate) fn is_over(&self, py: Python<'_>) -> bool {
+    pub(crate) fn has_released_nodes(&self, py: Python<'_>) -> bool {
         let is_over =
             |stage: &SchedulerStage| matches!(stage, SchedulerStage::Failed | SchedulerStage::Over);
         self.check_not_forked().is_err()
@@ -350,7 +350,7 @@ impl PyScheduler {
         &self.run_exceptions
     }
 
-    pub(super) const fn woken_nodes(&self) -> &WokenNodes {
+    pub(super) const fn woken_nodes(&self) -> &NodesWokenByTopics {
         &self.woken_nodes
     }
 
@@ -398,12 +398,12 @@ impl PyScheduler {
         }
         let on_event = lock(&self.on_event).take();
         drop(on_event);
-        self.held.forget();
+        self.held.clear();
         Ok(())
     }
 
     /// Drops the nodes and the run, and everything that they refer to.
-    fn drop_stage(&self, py: Python<'_>) {
+    fn drop_nodes_and_run(&self, py: Python<'_>) {
         let Ok(mut entered) = self.stage.enter(py) else {
             return;
         };
@@ -474,7 +474,7 @@ impl Drop for PyScheduler {
         if self.generation == python_calls::fork_generation() {
             self.run_exceptions.drop_handle();
         }
-        let _ = Python::try_attach(|py| self.drop_stage(py));
+        let _ = Python::try_attach(|py| self.drop_nodes_and_run(py));
     }
 }
 
@@ -517,7 +517,7 @@ pub(super) fn _end_schedulers(py: Python<'_>) {
             }
         }
     }
-    let end = Instant::now() + EXIT_WAIT_MAX;
+    let end = Instant::now() + INTERPRETER_EXIT_WAIT_MAX;
     while !lock(&RUNNING_SCHEDULERS).is_empty() && Instant::now() < end {
         py.detach(|| thread::sleep(Duration::from_millis(1)));
     }

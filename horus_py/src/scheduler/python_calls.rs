@@ -16,14 +16,14 @@ use crate::error::ForkedError;
 use crate::wait::forced_exit::ForcedExitGuard;
 
 /// Maximum time for which the exit of the interpreter waits for running ticks.
-const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
+const INTERPRETER_EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Maximum time for which the exit of the interpreter waits for running ticks if all runs are over.
 /// WHY shorter: the end of each run has already waited for its ticks.
-const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
+const INTERPRETER_EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
 /// Time from the beginning of the interpreter's exit until it raises `SystemExit` in ticks that
 /// have not ended. It repeats this as long as they run.
 const TICK_INTERRUPT_DELAY: Duration = Duration::from_millis(200);
-const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
+const INTERPRETER_EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum time for which the exit of the interpreter waits for safe-state callbacks: the functions
 /// that the supervisor calls for nodes that hang. After that, it interrupts them, too.
 const SAFE_STATE_WAIT_MAX: Duration = Duration::from_millis(200);
@@ -34,9 +34,9 @@ static CALLS_IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
 static FORK_GENERATION: AtomicUsize = AtomicUsize::new(0);
 /// Number of calls of safe-state callbacks that have not returned. A call counts from before its
 /// thread is started.
-static SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
+static RUNNING_SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
 /// True once the interpreter has begun to exit. No further call enters Python then.
-static IS_PYTHON_CLOSED: AtomicBool = AtomicBool::new(false);
+static ARE_PYTHON_CALLS_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The Python ids of the threads that run ticks at present.
 ///
@@ -92,7 +92,7 @@ impl PythonCallGuard {
         CALLS_IN_PYTHON.fetch_add(1, Ordering::SeqCst);
         let call = Self(fork_generation());
         // ORDERING(calls): as above.
-        (!IS_PYTHON_CLOSED.load(Ordering::SeqCst)).then_some(call)
+        (!ARE_PYTHON_CALLS_REFUSED.load(Ordering::SeqCst)).then_some(call)
     }
 }
 
@@ -120,7 +120,7 @@ impl SafeStateCallGuard {
     /// called before the thread that makes the call is started.
     pub(crate) fn begin() -> Self {
         // Relaxed: the end of the run joins the caller; the exit relies on `CALLS_IN_PYTHON` alone.
-        SAFE_STATE_CALLS.fetch_add(1, Ordering::Relaxed);
+        RUNNING_SAFE_STATE_CALLS.fetch_add(1, Ordering::Relaxed);
         Self(fork_generation())
     }
 }
@@ -131,7 +131,7 @@ impl Drop for SafeStateCallGuard {
             return;
         }
         // Relaxed: as above.
-        SAFE_STATE_CALLS.fetch_sub(1, Ordering::Relaxed);
+        RUNNING_SAFE_STATE_CALLS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -199,7 +199,7 @@ thread_local! {
 /// Attaches this thread to the interpreter and calls `call`. May wait until the thread can be
 /// attached. Returns `None` if the interpreter is shutting down.
 #[inline]
-pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+pub(crate) fn try_with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     let _call = PythonCallGuard::begin()?;
     // WHY only during the call: the thread may be that of another program part, which ends it.
     let _forced_exit = ForcedExitGuard::new();
@@ -210,27 +210,29 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
 
 /// Prevents the threads of schedulers from using Python. First waits for calls of safe-state
 /// callbacks. Then refuses new calls. Then waits for the calls that run in Python, and raises
-/// `SystemExit` in those that take long. This last wait takes at most [`EXIT_WAIT_MAX`]. If all
-/// runs are over (`are_runs_over`), it takes at most [`EXIT_WAIT_AFTER_RUNS_MAX`], because the end
-/// of each run has already waited.
+/// `SystemExit` in those that take long. This last wait takes at most
+/// [`INTERPRETER_EXIT_WAIT_MAX`]. If all runs are over (`are_runs_over`), it takes at most
+/// [`INTERPRETER_EXIT_WAIT_AFTER_RUNS_MAX`], because the end of each run has already waited.
 ///
 /// WHY exceptions: a tick that gets one can still release what it holds. If a thread takes the GIL
 /// after the interpreter has begun to shut down, [`ForcedExitGuard`] makes it sleep forever.
 pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
     let (interrupt_after, wait_max) = if are_runs_over {
-        (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
+        (Duration::ZERO, INTERPRETER_EXIT_WAIT_AFTER_RUNS_MAX)
     } else {
-        (TICK_INTERRUPT_DELAY, EXIT_WAIT_MAX)
+        (TICK_INTERRUPT_DELAY, INTERPRETER_EXIT_WAIT_MAX)
     };
     let begin = Instant::now();
     // WHY first: a safe state of several commands must not be interrupted after the first of them.
     // WHY not without limit: one that hangs has to get the exception, too.
     // Relaxed: only the time to wait depends on it.
-    while SAFE_STATE_CALLS.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_WAIT_MAX {
-        py.detach(|| thread::sleep(EXIT_POLL_INTERVAL));
+    while RUNNING_SAFE_STATE_CALLS.load(Ordering::Relaxed) > 0
+        && begin.elapsed() < SAFE_STATE_WAIT_MAX
+    {
+        py.detach(|| thread::sleep(INTERPRETER_EXIT_POLL_INTERVAL));
     }
     // ORDERING(calls): SeqCst store, before the loads below. Pairs with `PythonCallGuard::begin`.
-    IS_PYTHON_CLOSED.store(true, Ordering::SeqCst);
+    ARE_PYTHON_CALLS_REFUSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
     let exit = py.get_type::<PySystemExit>();
     // ORDERING(calls): SeqCst, and so Acquire too. Pairs with the end of a call.
@@ -242,7 +244,7 @@ pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
                 unsafe { ffi::PyThreadState_SetAsyncExc(id.cast_signed(), exit.as_ptr()) };
             }
         }
-        py.detach(|| thread::sleep(EXIT_POLL_INTERVAL));
+        py.detach(|| thread::sleep(INTERPRETER_EXIT_POLL_INTERVAL));
     }
 }
 
@@ -252,7 +254,7 @@ pub(crate) fn reset_after_fork() {
     // Relaxed: this process has one thread.
     CALLS_IN_PYTHON.store(0, Ordering::Relaxed);
     // Relaxed: as above.
-    SAFE_STATE_CALLS.store(0, Ordering::Relaxed);
+    RUNNING_SAFE_STATE_CALLS.store(0, Ordering::Relaxed);
     // Relaxed: as above.
     FORK_GENERATION.fetch_add(1, Ordering::Relaxed);
 }

@@ -5,7 +5,7 @@ use horus_core::scheduler::{self, Rate, RemoteScheduler, SchedulerInfo};
 use pyo3::prelude::*;
 
 use crate::error;
-use crate::message::standard::object_of;
+use crate::message::standard::python_message_of;
 use crate::namespace::{PyNamespace, namespace_or_current};
 use crate::scheduler::error::{command_error, scheduler_error};
 use crate::topic::endpoint::Exclusive;
@@ -40,8 +40,8 @@ impl PySchedulerInfo {
     }
 }
 
-fn info_object(py: Python<'_>, info: SchedulerInfo) -> PyResult<PySchedulerInfo> {
-    let node = |metrics: &NodeMetrics| object_of(py, metrics).map(Bound::unbind);
+fn python_scheduler_info(py: Python<'_>, info: SchedulerInfo) -> PyResult<PySchedulerInfo> {
+    let node = |metrics: &NodeMetrics| python_message_of(py, metrics).map(Bound::unbind);
     let nodes = info.nodes.iter().map(node).collect::<PyResult<_>>()?;
     let SchedulerInfo {
         name,
@@ -71,7 +71,7 @@ fn schedulers(
         .map_err(scheduler_error)?;
     found
         .into_iter()
-        .map(|found| info_object(py, found))
+        .map(|found| python_scheduler_info(py, found))
         .collect()
 }
 
@@ -88,7 +88,7 @@ fn black_box<'py>(
     let events = events.map_err(|error| error::from_topic_error(&error))?;
     events
         .iter()
-        .map(|event: &NodeEvent| object_of(py, event))
+        .map(|event: &NodeEvent| python_message_of(py, event))
         .collect()
 }
 
@@ -140,7 +140,7 @@ impl PyRemoteScheduler {
     /// Returns the current state of the scheduler.
     fn info(&self, py: Python<'_>) -> PyResult<PySchedulerInfo> {
         let found = self.end.enter(py)?.get().info().map_err(command_error)?;
-        info_object(py, found)
+        python_scheduler_info(py, found)
     }
 
     /// Makes a node skip its ticks until it is resumed.

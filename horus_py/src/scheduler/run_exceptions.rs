@@ -38,7 +38,7 @@ impl RunExceptions {
 
     /// Stops the run, and keeps the exception, which the caller of the run gets. Later exceptions
     /// are ignored.
-    pub(crate) fn stop_with(&self, error: PyErr) {
+    pub(crate) fn stop_run_with_exception(&self, error: PyErr) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY: an exception that is not kept is dropped after the lock is released, because the
         // drop may run Python code.
@@ -87,7 +87,7 @@ impl RunExceptions {
     }
 
     /// Returns the exception of the failure that has this text, and drops all recorded failures.
-    pub(crate) fn take_failure(&self, text: &str) -> Option<PyErr> {
+    pub(crate) fn take_exception_with_text(&self, text: &str) -> Option<PyErr> {
         // WHY one statement: it releases the lock, because the drop of the others may run Python
         // code.
         let failures =
@@ -107,7 +107,7 @@ impl RunExceptions {
 /// a `KeyboardInterrupt` or `SystemExit` that the run received, or that a signal raises now,
 /// replaces the exception of the block. The exception of the block then becomes its `__context__`,
 /// as for an exception that is raised in a `finally` clause.
-pub(crate) fn exit_with_block(
+pub(crate) fn result_of_with_block_exit(
     py: Python<'_>,
     exception: &Bound<'_, PyTuple>,
     ended: PyResult<()>,

@@ -7,9 +7,9 @@ use std::thread;
 use horus_core::scheduler::NodeBuilder;
 use pyo3::prelude::*;
 
-use crate::call::check_body_has_run;
-use crate::scheduler::held::HeldObject;
-use crate::scheduler::python_calls::{SafeStateCallGuard, with_python};
+use crate::call::check_no_coroutine_or_generator;
+use crate::scheduler::held::GcVisitedObject;
+use crate::scheduler::python_calls::{SafeStateCallGuard, try_with_python};
 
 /// Makes the scheduler call `enter` once each time a tick of the node hangs.
 ///
@@ -21,11 +21,11 @@ use crate::scheduler::python_calls::{SafeStateCallGuard, with_python};
 pub(crate) fn add_safe_state<'a>(
     builder: NodeBuilder<'a>,
     enter: &Bound<'_, PyAny>,
-    held: &mut Vec<HeldObject>,
+    held: &mut Vec<GcVisitedObject>,
 ) -> PyResult<NodeBuilder<'a>> {
     let ctypes_function = ctypes_function(enter)?;
     let enter = Arc::new(enter.clone().unbind());
-    held.push(HeldObject::Object(Arc::clone(&enter)));
+    held.push(GcVisitedObject::Object(Arc::clone(&enter)));
     Ok(match ctypes_function {
         Some(function) => builder.safe_state(move || {
             // WHY named: the closure must capture it, to keep the library loaded.
@@ -33,21 +33,21 @@ pub(crate) fn add_safe_state<'a>(
             // SAFETY: the address of a C function, which takes no arguments by the user's promise.
             unsafe { function() };
         }),
-        None => builder.safe_state_on_other_thread(move || call_on_own_thread(&enter)),
+        None => builder.safe_state_on_other_thread(move || call_on_new_thread(&enter)),
     })
 }
 
 /// Starts a thread that calls `enter`. Returns a receiver for the result of the call: `Ok`, or the
 /// text of the exception that `enter` raised.
-fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
+fn call_on_new_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     let (done, outcome) = sync_channel(1);
     let own = Arc::clone(enter);
     let under_way = SafeStateCallGuard::begin();
     let call = move || {
         let _under_way = under_way;
-        let entered = with_python(|py| {
+        let entered = try_with_python(|py| {
             let result = own.bind(py).call0();
-            let entered = result.and_then(|result| check_body_has_run(&result));
+            let entered = result.and_then(|result| check_no_coroutine_or_generator(&result));
             let entered = entered.map_err(|error| {
                 let text = error.to_string();
                 error.write_unraisable(py, Some(own.bind(py)));

@@ -74,7 +74,7 @@ pub(crate) fn _check_settings(node: &str, settings: &Bound<'_, PyDict>) -> PyRes
         let name: String = name.extract()?;
         let place = || format!("node '{node}': {name}");
         setter_for(&name, &value)
-            .map_err(|error| error::with_context(value.py(), &place(), &error))?;
+            .map_err(|error| error::prefix_error_text(value.py(), &place(), &error))?;
     }
     Ok(())
 }
@@ -89,9 +89,9 @@ pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option
         .transpose()
 }
 
-/// Returns an integer from `least` to `most`. An integer that its type cannot represent is an
+/// Returns an integer from `min` to `max`. An integer that its type cannot represent is an
 /// `OverflowError` with the value and the range; the plan checks the others.
-fn integer<T>(value: &Bound<'_, PyAny>, least: T, most: T) -> PyResult<T>
+fn integer_in_range<T>(value: &Bound<'_, PyAny>, min: T, max: T) -> PyResult<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr> + Display,
 {
@@ -99,7 +99,7 @@ where
         if !error.is_instance_of::<PyOverflowError>(value.py()) {
             return error;
         }
-        let range = format!("{value} is out of range: give an integer from {least} to {most}");
+        let range = format!("{value} is out of range: give an integer from {min} to {max}");
         PyOverflowError::new_err(range)
     })
 }
@@ -122,16 +122,16 @@ fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> 
         rate.map_err(|error| PlanError::new_err(error.to_string()))
     };
     Ok(match name {
-        "order" => set!(order(integer(value, i32::MIN, i32::MAX)?)),
+        "order" => set!(order(integer_in_range(value, i32::MIN, i32::MAX)?)),
         "rate" => set!(rate(rate()?)),
         "at_most" => set!(at_most(rate()?)),
         "budget" => set!(budget(time()?)),
         "deadline" => set!(deadline(time()?)),
         "watchdog" => set!(watchdog(time()?)),
         "miss_if_sooner_than" => set!(miss_if_sooner_than(time()?)),
-        "checkpoints" => set!(checkpoints(integer(value, 0, u64::MAX)?)),
-        "priority" => set!(priority(integer(value, 1_u8, 99)?)),
-        "core" => set!(core(integer(value, 0, usize::MAX)?)),
+        "checkpoints" => set!(checkpoints(integer_in_range(value, 0, u64::MAX)?)),
+        "priority" => set!(priority(integer_in_range(value, 1_u8, 99)?)),
+        "core" => set!(core(integer_in_range(value, 0, usize::MAX)?)),
         "stay_awake" if value.is_truthy()? => Some(Box::new(|builder| builder.stay_awake())),
         "chain" => {
             let chain: String = value.extract()?;

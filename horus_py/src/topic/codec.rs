@@ -44,7 +44,7 @@ impl Codec {
 
     /// Returns the type of the topic's content. It must be the same for all publishers and
     /// subscribers of the topic.
-    pub(crate) fn payload(&self) -> &DynamicType {
+    pub(crate) fn message_type(&self) -> &DynamicType {
         static VALUE_TYPE: LazyLock<DynamicType> = LazyLock::new(DynamicType::of::<Value>);
         match self {
             Self::Message(kind) | Self::Framed(kind) => &kind.payload,

@@ -10,7 +10,7 @@ use crate::wait::timeout::WaitPolicy;
 
 /// A function of `horus_core` that waits for a number of endpoints, at most for the given duration.
 /// It returns the number of endpoints that it found.
-pub(crate) type EndpointWait<T> = fn(&T, usize, Duration) -> Result<usize, EndpointWaitError>;
+pub(crate) type EndpointWaitFn<T> = fn(&T, usize, Duration) -> Result<usize, EndpointWaitError>;
 
 /// The number of endpoints for which a call waits, and its time limit.
 pub(crate) struct WaitArguments {
@@ -27,7 +27,8 @@ impl WaitArguments {
     ) -> PyResult<Self> {
         let extracted = count.extract();
         Ok(Self {
-            count: extracted.map_err(|error| error::with_context(count.py(), "count", &error))?,
+            count: extracted
+                .map_err(|error| error::prefix_error_text(count.py(), "count", &error))?,
             wait_policy: timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?,
         })
     }
@@ -39,7 +40,7 @@ impl WaitArguments {
         self,
         py: Python<'_>,
         end: &mut T,
-        wait: EndpointWait<T>,
+        wait: EndpointWaitFn<T>,
         check: impl FnMut() -> PyResult<()>,
     ) -> PyResult<usize> {
         let Self { count, wait_policy } = self;

@@ -37,7 +37,7 @@ impl OpenArguments {
     ) -> PyResult<Self> {
         let codec = Codec::from_argument(kind)?;
         let keywords = TopicKeywords::read(keywords)?;
-        let mut builder = codec.payload().builder(name).qos(keywords.qos);
+        let mut builder = codec.message_type().builder(name).qos(keywords.qos);
         if let Codec::Message(kind) | Codec::Framed(kind) = codec {
             builder = builder.defaults(&kind.default);
         }
@@ -61,11 +61,11 @@ impl OpenArguments {
     }
 
     /// Returns an error if a keyword was given that does not apply to this kind of endpoint. The
-    /// parameters `observe` and `ignore_own` are true if the keyword with the same name applies.
-    fn refuse_inapplicable(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
+    /// parameters are true if the keyword after `has_` applies.
+    fn check_given_keywords_apply(self, has_observe: bool, has_ignore_own: bool) -> PyResult<Self> {
         for (is_set, is_known, name) in [
-            (self.observe, observe, "observe"),
-            (self.ignore_own, ignore_own, "ignore_own"),
+            (self.observe, has_observe, "observe"),
+            (self.ignore_own, has_ignore_own, "ignore_own"),
         ] {
             if is_set && !is_known {
                 return Err(PyValueError::new_err(format!(
@@ -146,7 +146,7 @@ macro_rules! handle_methods {
 
             fn __repr__(&self, py: Python<'_>) -> String {
                 let closed = if self.closed(py) { ", closed" } else { "" };
-                let kind = self.$first.codec.payload().name();
+                let kind = self.$first.codec.message_type().name();
                 format!("<horus.{} '{}' of {kind}{closed}>", $name, self.name)
             }
 
@@ -285,7 +285,7 @@ receive_methods! { PyTopic }
 fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     let text = name.extract::<String>();
     text.map(Arc::from)
-        .map_err(|error| error::with_context(name.py(), "name", &error))
+        .map_err(|error| error::prefix_error_text(name.py(), "name", &error))
 }
 
 /// Returns the value of the Python attribute `type`: the argument `type`, or Python's `None` if it
@@ -320,7 +320,8 @@ impl PyPublisher {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(false, false)?;
+        let opening =
+            OpenArguments::new(&name, r#type, qos)?.check_given_keywords_apply(false, false)?;
         let (codec, end) = open_endpoint(py, opening, DynamicBuilder::publisher)?;
         let called = format!("the publisher of topic '{name}'");
         let publisher_endpoint = PublisherEndpoint::new(end, codec, Arc::clone(&name), called);
@@ -374,7 +375,8 @@ impl PySubscriber {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(true, false)?;
+        let opening =
+            OpenArguments::new(&name, r#type, qos)?.check_given_keywords_apply(true, false)?;
         let (codec, end) = match opening.observe {
             true => open_endpoint(py, opening, DynamicBuilder::observer)?,
             false => open_endpoint(py, opening, DynamicBuilder::subscriber)?,
@@ -424,7 +426,8 @@ impl PyTopic {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(false, true)?;
+        let opening =
+            OpenArguments::new(&name, r#type, qos)?.check_given_keywords_apply(false, true)?;
         let ignore_own = opening.ignore_own;
         let ends: OpenedEndpoint<(DynamicPublisher, DynamicSubscriber)> =
             open_endpoint(py, opening, DynamicBuilder::endpoints);

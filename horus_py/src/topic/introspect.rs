@@ -173,7 +173,7 @@ fn process_text(id: Option<u32>, name: Option<&str>, is_alive: bool) -> String {
     }
 }
 
-fn id_and_name_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) {
+fn process_id_and_name_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) {
     let process = participant.and_then(|participant| participant.process.as_ref());
     (
         process.map(|process| process.pid),
@@ -183,7 +183,7 @@ fn id_and_name_of(participant: Option<&Participant>) -> (Option<u32>, Option<Str
 
 impl PyPublisherInfo {
     fn from_counters(found: &LaneCounters) -> Self {
-        let (process_id, process_name) = id_and_name_of(found.publisher.as_ref());
+        let (process_id, process_name) = process_id_and_name_of(found.publisher.as_ref());
         let LaneCounters {
             lane,
             sent,
@@ -214,7 +214,7 @@ impl PyPublisherInfo {
 
 impl PySubscriberInfo {
     fn from_counters(found: &ReaderCounters) -> Self {
-        let (process_id, process_name) = id_and_name_of(Some(&found.subscriber));
+        let (process_id, process_name) = process_id_and_name_of(Some(&found.subscriber));
         let latency = |share| {
             found
                 .latencies

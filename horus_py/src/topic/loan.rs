@@ -10,11 +10,13 @@ use crate::error::{self, SendFailedError};
 use crate::message;
 use crate::message::framed::base::Framed;
 use crate::message::framed::data::{
-    data_bytes, message_with_data, size_mismatch_error, stated_data_bytes,
+    data_bytes, data_bytes_stated_in_header, message_with_data, size_mismatch_error,
 };
-use crate::message::framed::draft::{complete_header, describe_shape_and_type, new_draft};
+use crate::message::framed::draft::{
+    fill_computed_header_fields, new_draft, set_header_for_shape_and_type,
+};
 use crate::message::framed::loan::{end_loan, live_loan_view, loan_of};
-use crate::message::framed::memory::{DataOwner, Loan, LoanEnd};
+use crate::message::framed::memory::{DataOwner, Loan, LoanEndReason};
 use crate::message::kind::MessageKind;
 use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
@@ -39,12 +41,12 @@ fn loan_message<'py>(
                 Some((_, Ok(count))) => vec![count],
                 Some((shape, Err(_))) => shape
                     .extract::<Vec<u64>>()
-                    .map_err(|error| error::with_context(py, "shape", &error))?,
+                    .map_err(|error| error::prefix_error_text(py, "shape", &error))?,
             };
-            describe_shape_and_type(&draft, &shape, dtype)?;
+            set_header_for_shape_and_type(&draft, &shape, dtype)?;
         }
     }
-    let bytes = complete_header(&draft)?;
+    let bytes = fill_computed_header_fields(&draft)?;
     let mut end = publisher_endpoint.enter(py)?;
     reserve_slots(py, end.get(), kind.bytes.saturating_add(bytes) as u64)?;
     // WHY: another thread may have called `close` meanwhile, and has found no loan to wait for.
@@ -58,7 +60,7 @@ fn loan_message<'py>(
         slot,
         _memory,
         view: None,
-        return_slot,
+        discard_slot_of_destroyed_message,
     };
     let object = message_with_data(
         py,
@@ -82,7 +84,7 @@ fn publisher_endpoint_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Pu
 /// Publishes a message on loan with its present content, and ends its loan.
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    let bytes = stated_data_bytes(object)?;
+    let bytes = data_bytes_stated_in_header(object)?;
     if bytes > data_bytes(object) {
         return Err(size_mismatch_error(object, bytes));
     }
@@ -95,7 +97,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     publisher_endpoint.end.check_open()?;
     let mut end = publisher_endpoint.end.enter(py)?;
     // WHY last: after this, no Python code runs until the message is published.
-    reject_if_exported(object, &publisher, "publish()")?;
+    check_slot_not_exported(object, &publisher, "publish()")?;
     let header = message::message_bytes(object);
     // SAFETY: the slot is longer than the header, and on loan: nobody else uses it.
     unsafe {
@@ -105,7 +107,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     drop(end);
     publisher_endpoint.set_loan(ptr::null_mut());
     let end = published.as_ref();
-    let end = end.map_or(LoanEnd::Discarded, |()| LoanEnd::Published);
+    let end = end.map_or(LoanEndReason::Discarded, |()| LoanEndReason::Published);
     drop(end_loan(object, end));
     published.map_err(|error| error::from_publish_error(&error))
 }
@@ -116,8 +118,8 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let Some((publisher, _)) = loan_of(object) else {
         return Ok(());
     };
-    reject_if_exported(object, &publisher, "discard()")?;
-    if let Some(publisher) = end_loan(object, LoanEnd::Discarded) {
+    check_slot_not_exported(object, &publisher, "discard()")?;
+    if let Some(publisher) = end_loan(object, LoanEndReason::Discarded) {
         publisher_endpoint_of(&publisher)?.discard_loan(object.py());
     }
     Ok(())
@@ -125,7 +127,7 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Returns an error if Python code can still write to the slot of a message on loan. WHY: a later
 /// write would change the message while its readers use it, or change the next message in the slot.
-fn reject_if_exported(
+fn check_slot_not_exported(
     object: &Bound<'_, PyAny>,
     publisher: &Bound<'_, PyAny>,
     call: &str,
@@ -142,7 +144,7 @@ fn reject_if_exported(
 
 /// Discards the slot of a message that was destroyed on loan, so that the publisher can use the
 /// slot again.
-fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
+fn discard_slot_of_destroyed_message(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
     publisher_endpoint_of(publisher)?.discard_loan(publisher.py());
     Ok(())
 }
@@ -165,7 +167,7 @@ macro_rules! loan_methods {
             ) -> PyResult<Bound<'py, PyAny>> {
                 let publisher_endpoint = &slf.get().publisher_endpoint;
                 let Codec::Framed(kind) = publisher_endpoint.codec else {
-                    let name = publisher_endpoint.codec.payload().name();
+                    let name = publisher_endpoint.codec.message_type().name();
                     let text = format!("messages of {name} are copied: use send");
                     return Err(PyTypeError::new_err(text));
                 };

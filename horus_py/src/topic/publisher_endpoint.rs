@@ -18,7 +18,7 @@ use crate::message::kind::MessageKind;
 use crate::msgpack::pack::{PackError, pack};
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
-use crate::topic::endpoint_wait::{EndpointWait, WaitArguments};
+use crate::topic::endpoint_wait::{EndpointWaitFn, WaitArguments};
 use crate::wait::gil::run_detached;
 use crate::wait::timeout::WaitPolicy;
 
@@ -138,7 +138,11 @@ impl PublisherEndpoint {
                         .map_err(|error| error::from_send_error(&error));
                 }
                 Err(PackError::Python(error)) => {
-                    return Err(error::name_topic_in(object.py(), &self.topic, error));
+                    return Err(error::add_topic_name_to_error(
+                        object.py(),
+                        &self.topic,
+                        error,
+                    ));
                 }
                 // The slots grow, or that is an error.
                 Err(PackError::TooLong(needed)) => bytes = needed,
@@ -255,7 +259,7 @@ impl PublisherEndpoint {
         &self,
         py: Python<'_>,
         wanted: WaitArguments,
-        wait: EndpointWait<DynamicPublisher>,
+        wait: EndpointWaitFn<DynamicPublisher>,
     ) -> PyResult<usize> {
         self.end.check_not_forked()?;
         // WHY not with a slot on loan: a close in the meantime would have to wait until Python code
@@ -279,7 +283,10 @@ impl PublisherEndpoint {
                 return;
             }
             self.set_loan(ptr::null_mut());
-            drop(framed::end_loan(&loan, framed::memory::LoanEnd::Closed));
+            drop(framed::end_loan(
+                &loan,
+                framed::memory::LoanEndReason::Closed,
+            ));
         }
         self.end.close(py);
     }

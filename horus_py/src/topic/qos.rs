@@ -39,7 +39,7 @@ impl TopicKeywords {
         };
         if let Some(preset) = keywords.get_item("qos")?.filter(|preset| !preset.is_none()) {
             let qos = preset.extract::<String>();
-            let qos = qos.map_err(|error| error::with_context(preset.py(), "qos", &error))?;
+            let qos = qos.map_err(|error| error::prefix_error_text(preset.py(), "qos", &error))?;
             this.qos = self::preset_named(&qos)?;
         }
         if let Some(key) = default_latch_key(keywords.py())? {
@@ -55,7 +55,7 @@ impl TopicKeywords {
     }
 
     fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let about = |error| error::with_context(value.py(), name, &error);
+        let about = |error| error::prefix_error_text(value.py(), name, &error);
         let qos = self.qos;
         self.qos = match name {
             "qos" => qos,

@@ -20,17 +20,17 @@ use crate::msgpack::result::UnpackError;
 use crate::msgpack::unpack::unpack;
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::Exclusive;
-use crate::topic::endpoint_wait::{EndpointWait, WaitArguments};
+use crate::topic::endpoint_wait::{EndpointWaitFn, WaitArguments};
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
 /// Maximum number of consecutive malformed messages that a receive skips before it returns `None`.
-const MALFORMED_MAX: u32 = 16;
+const CONSECUTIVE_MALFORMED_MAX: u32 = 16;
 
 /// A subscriber of a topic, with the codec that decodes its messages.
 #[derive(Debug)]
 pub(crate) struct SubscriberEndpoint {
-    pub(crate) end: Exclusive<Receiver>,
+    pub(crate) end: Exclusive<MessageReceiver>,
     pub(crate) codec: Codec,
     /// The waker of the asyncio task that waits for a message; `None` if no task waits.
     waker: Mutex<Option<Waker>>,
@@ -38,7 +38,7 @@ pub(crate) struct SubscriberEndpoint {
 
 /// A subscriber, with the buffers and caches that are needed to decode its messages.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct MessageReceiver {
     end: DynamicSubscriber,
     /// Buffers to which messages are copied before they are decoded. They are allocated when they
     /// are first needed.
@@ -61,7 +61,7 @@ enum ReceiveMode<'a> {
 
 type ReceivedObject<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
-impl Receiver {
+impl MessageReceiver {
     /// Checks that the subscriber receives from all of its publishers.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Receiver {
         let found = match mode {
             ReceiveMode::Next => self.end.recv_into(buffer).is_some(),
             ReceiveMode::Within(wait_policy, check) => {
-                recv_within(py, wait_policy, &mut self.end, buffer, check)?.is_some()
+                recv_into_buffer(py, wait_policy, &mut self.end, buffer, check)?.is_some()
             }
             ReceiveMode::Latest => {
                 let second = message::zeroed_message(py, kind)?;
@@ -129,7 +129,7 @@ impl Receiver {
         kind: &'static MessageKind,
         mode: ReceiveMode<'_>,
     ) -> ReceivedObject<'py> {
-        for _ in 0..MALFORMED_MAX {
+        for _ in 0..CONSECUTIVE_MALFORMED_MAX {
             let borrowed = match self.borrow(py, mode)? {
                 Ok(Some(sample)) => framed::message_from_sample(py, kind, sample)?,
                 Ok(None) => return Ok(None),
@@ -189,7 +189,7 @@ impl Receiver {
             let bytes = match mode {
                 ReceiveMode::Next => self.end.recv_into(buffer.as_mut()),
                 ReceiveMode::Within(wait_policy, check) => {
-                    recv_within(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
+                    recv_into_buffer(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
                 }
                 ReceiveMode::Latest => {
                     let mut second = zeroed_buffer(room)?;
@@ -223,7 +223,7 @@ impl Receiver {
             let found = match mode {
                 ReceiveMode::Next => end.recv_into(first.as_mut()).map(|bytes| (0, bytes)),
                 ReceiveMode::Within(wait_policy, check) => {
-                    let found = recv_within(py, wait_policy, end, first.as_mut(), check)?;
+                    let found = recv_into_buffer(py, wait_policy, end, first.as_mut(), check)?;
                     found.map(|bytes| (0, bytes))
                 }
                 ReceiveMode::Latest => {
@@ -239,7 +239,7 @@ impl Receiver {
     }
 
     fn recv_value<'py>(&mut self, py: Python<'py>, mode: ReceiveMode<'_>) -> ReceivedObject<'py> {
-        for _ in 0..MALFORMED_MAX {
+        for _ in 0..CONSECUTIVE_MALFORMED_MAX {
             let Some((which, bytes)) = self.copy_to_buffer(py, mode)? else {
                 return Ok(None);
             };
@@ -269,7 +269,7 @@ fn grow_buffer(buffer: &mut Buffer, bytes: usize) -> PyResult<()> {
 /// Copies the next message into `buffer`, and returns the length of the message. Waits for the
 /// message without the GIL. Returns `None` if the time is over. Returns `None` earlier if messages
 /// have become longer than the buffer.
-fn recv_within(
+fn recv_into_buffer(
     py: Python<'_>,
     wait_policy: WaitPolicy,
     end: &mut DynamicSubscriber,
@@ -278,7 +278,7 @@ fn recv_within(
 ) -> PyResult<Option<usize>> {
     let (spin, began) = (end.spin(), Instant::now());
     let wait = |slice| {
-        // WHY less: as in `Receiver::borrow`.
+        // WHY less: as in `MessageReceiver::borrow`.
         end.set_spin(spin.saturating_sub(began.elapsed()));
         match end.recv_into_timeout(buffer, slice) {
             Ok(bytes) => Some(Ok(Some(bytes))),
@@ -297,7 +297,7 @@ impl SubscriberEndpoint {
     pub(crate) fn new(mut end: DynamicSubscriber, codec: Codec, name: String) -> Self {
         end.never_truncate();
         let buffers = Default::default();
-        let receiver = Receiver {
+        let receiver = MessageReceiver {
             end,
             buffers,
             keys: KeyCache::default(),
@@ -350,7 +350,7 @@ impl SubscriberEndpoint {
     fn recv_until<'py>(
         &self,
         py: Python<'py>,
-        receiver: &mut Receiver,
+        receiver: &mut MessageReceiver,
         wait_policy: WaitPolicy,
     ) -> ReceivedObject<'py> {
         let check = || self.end.check_open();
@@ -424,7 +424,7 @@ impl SubscriberEndpoint {
         &self,
         py: Python<'_>,
         wanted: WaitArguments,
-        wait: EndpointWait<DynamicSubscriber>,
+        wait: EndpointWaitFn<DynamicSubscriber>,
     ) -> PyResult<usize> {
         self.end.check_not_forked()?;
         let mut entered = self.end.enter(py)?;

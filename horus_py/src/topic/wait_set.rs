@@ -91,7 +91,7 @@ impl PyWaitSet {
         subscriber: &Bound<'_, PyAny>,
         deadline: Option<f64>,
     ) -> PyResult<u64> {
-        let deadline = deadline.map(positive_duration).transpose()?;
+        let deadline = deadline.map(positive_duration_from_secs).transpose()?;
         let mut entered = self.end.enter(py)?;
         let KeyedWaitSet { set, .. } = entered.get();
         let key = if let Ok(subscriber) = subscriber.cast::<PySubscriber>() {
@@ -110,7 +110,7 @@ impl PyWaitSet {
 
     /// Adds a timer, which is ready every `period` seconds from now on. Returns a key.
     fn add_interval(&self, py: Python<'_>, period: f64) -> PyResult<u64> {
-        let period = positive_duration(period)?;
+        let period = positive_duration_from_secs(period)?;
         let mut entered = self.end.enter(py)?;
         let key = entered
             .get()
@@ -183,8 +183,8 @@ fn wait_set_full_error(error: horus_core::WaitSetFull) -> PyErr {
     Error::new_err(error.to_string())
 }
 
-fn positive_duration(duration: f64) -> PyResult<Duration> {
-    let duration = duration_from_secs(duration)?;
+fn positive_duration_from_secs(seconds: f64) -> PyResult<Duration> {
+    let duration = duration_from_secs(seconds)?;
     if duration.is_zero() {
         return Err(PyValueError::new_err("a duration of 0 seconds: give more"));
     }

@@ -10,15 +10,15 @@ use pyo3::prelude::*;
 
 /// Maximum time for which the shutdown of the interpreter waits for threads that are about to take
 /// the GIL.
-const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
-const EXIT_POLL_INTERVAL: Duration = Duration::from_micros(100);
+const INTERPRETER_EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
+const INTERPRETER_EXIT_POLL_INTERVAL: Duration = Duration::from_micros(100);
 
-static IS_EXITING: AtomicBool = AtomicBool::new(false);
+static IS_INTERPRETER_EXITING: AtomicBool = AtomicBool::new(false);
 static THREADS_TAKING_GIL: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// True on the thread that shuts the interpreter down. This thread may still take the GIL.
-    static IS_EXIT_THREAD: Cell<bool> = const { Cell::new(false) };
+    static IS_INTERPRETER_EXIT_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `wait` without the GIL.
@@ -34,7 +34,7 @@ pub(crate) fn run_detached<T: Send>(py: Python<'_>, wait: impl FnOnce() -> T + S
         // there sees this thread.
         THREADS_TAKING_GIL.fetch_add(1, Ordering::SeqCst);
         // ORDERING(exit): as above.
-        if IS_EXITING.load(Ordering::SeqCst) && !IS_EXIT_THREAD.get() {
+        if IS_INTERPRETER_EXITING.load(Ordering::SeqCst) && !IS_INTERPRETER_EXIT_THREAD.get() {
             // Relaxed: it only ends the wait of `on_interpreter_exit`.
             THREADS_TAKING_GIL.fetch_sub(1, Ordering::Relaxed);
             loop {
@@ -60,14 +60,14 @@ pub(crate) fn reset_after_fork() {
 #[pyfunction]
 #[pyo3(name = "_exiting")]
 pub(crate) fn on_interpreter_exit(py: Python<'_>) {
-    IS_EXIT_THREAD.set(true);
+    IS_INTERPRETER_EXIT_THREAD.set(true);
     // ORDERING(exit): SeqCst store, before the loads below. Pairs with `run_detached`.
-    IS_EXITING.store(true, Ordering::SeqCst);
+    IS_INTERPRETER_EXITING.store(true, Ordering::SeqCst);
     py.detach(|| {
-        let end = Instant::now() + EXIT_WAIT_MAX;
+        let end = Instant::now() + INTERPRETER_EXIT_WAIT_MAX;
         // ORDERING(exit): as above.
         while THREADS_TAKING_GIL.load(Ordering::SeqCst) > 0 && Instant::now() < end {
-            thread::sleep(EXIT_POLL_INTERVAL);
+            thread::sleep(INTERPRETER_EXIT_POLL_INTERVAL);
         }
     });
 }

@@ -25,7 +25,7 @@ impl WaitPolicy {
     pub(crate) fn from_timeout(timeout: &Bound<'_, PyAny>) -> PyResult<Self> {
         let seconds = timeout.extract().and_then(duration_from_secs);
         let timeout =
-            seconds.map_err(|error| error::with_context(timeout.py(), "timeout", &error))?;
+            seconds.map_err(|error| error::prefix_error_text(timeout.py(), "timeout", &error))?;
         Ok(Self {
             end: Instant::now().checked_add(timeout),
         })

@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::buffer::zeroed_buffer;
-use crate::message::framed::memory::{DataOwner, Loan, LoanEnd};
+use crate::message::framed::memory::{DataOwner, Loan, LoanEndReason};
 use crate::message::instance;
 use crate::message::kind::MessageKind;
 
@@ -25,8 +25,8 @@ pub(crate) struct DataLocation {
 
 /// Number of extra bytes in the Python object of a message with trailing data, which is the size of
 /// a [`DataLocation`].
-pub(crate) const EXTRA_BYTES: usize = size_of::<DataLocation>();
-const _: () = assert!(EXTRA_BYTES.is_multiple_of(8) && align_of::<DataLocation>() == 8);
+pub(crate) const DATA_LOCATION_BYTES: usize = size_of::<DataLocation>();
+const _: () = assert!(DATA_LOCATION_BYTES.is_multiple_of(8) && align_of::<DataLocation>() == 8);
 
 /// Returns the data location of a message, which must have trailing data.
 #[inline]
@@ -64,9 +64,9 @@ pub(super) fn framed_kind_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
 ///
 /// # Errors
 ///
-/// The same as for [`check_data_is_there`].
+/// The same as for [`check_loan_not_ended`].
 pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(&'a [u8], &'a [u8])> {
-    check_data_is_there(object)?;
+    check_loan_not_ended(object)?;
     let data = data_location_of(object);
     // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
     // those of a loan and of memory of its own.
@@ -88,8 +88,8 @@ pub(crate) fn data_bytes(object: &Bound<'_, PyAny>) -> usize {
 /// WHY: the publisher writes its next messages into the same slot, and another process may do so
 /// after the publisher's end. This message would then show the data of those messages.
 #[inline]
-fn check_data_is_there(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    match ended_loan_of(object) {
+fn check_loan_not_ended(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    match loan_end_reason(object) {
         None => Ok(()),
         Some(reason) => Err(ended_loan_error(object, reason)),
     }
@@ -98,7 +98,7 @@ fn check_data_is_there(object: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Returns the reason why a message is no longer on loan. Returns `None` for a message that is on
 /// loan, or never was.
 #[inline]
-fn ended_loan_of(object: &Bound<'_, PyAny>) -> Option<LoanEnd> {
+fn loan_end_reason(object: &Bound<'_, PyAny>) -> Option<LoanEndReason> {
     match &data_location_of(object).memory {
         DataOwner::Loan(Loan {
             publisher: Err(reason),
@@ -110,12 +110,12 @@ fn ended_loan_of(object: &Bound<'_, PyAny>) -> Option<LoanEnd> {
 
 /// Returns the error for an access to the data of a message that is no longer on loan.
 #[cold]
-pub(super) fn ended_loan_error(object: &Bound<'_, PyAny>, reason: LoanEnd) -> PyErr {
+pub(super) fn ended_loan_error(object: &Bound<'_, PyAny>, reason: LoanEndReason) -> PyErr {
     let name = instance::kind_of(object).schema.name;
     let (end, call) = match reason {
-        LoanEnd::Published => ("it was published", "publish()"),
-        LoanEnd::Discarded => ("it was discarded", "discard()"),
-        LoanEnd::Closed => ("its publisher was closed", "close()"),
+        LoanEndReason::Published => ("it was published", "publish()"),
+        LoanEndReason::Discarded => ("it was discarded", "discard()"),
+        LoanEndReason::Closed => ("its publisher was closed", "close()"),
     };
     PyValueError::new_err(format!(
         "the data of this {name} are gone: {end}, and its slot in shared memory belongs to other \
@@ -133,7 +133,7 @@ pub(crate) fn message_with_data<'py>(
     memory: DataOwner,
 ) -> PyResult<Bound<'py, PyAny>> {
     assert_eq!(header.len(), kind.bytes, "a header of {}", kind.schema.name);
-    let object = instance::message_with_extra_bytes(py, kind, EXTRA_BYTES)?;
+    let object = instance::message_with_extra_bytes(py, kind, DATA_LOCATION_BYTES)?;
     // SAFETY: the object is new, and has room for so many bytes.
     unsafe {
         ptr::copy_nonoverlapping(
@@ -185,7 +185,7 @@ pub(crate) fn message_from_sample<'py>(
         return Ok(None);
     };
     // WHY a copy of the header: it is checked once, and must not change after that.
-    let mut small = [0; SMALL_HEADER_BYTES];
+    let mut small = [0; HEADER_BYTES_ON_STACK_MAX];
     let mut large = Vec::new();
     let copy = match small.get_mut(..header.len()) {
         Some(copy) => copy,
@@ -195,7 +195,7 @@ pub(crate) fn message_from_sample<'py>(
         }
     };
     copy.copy_from_slice(header);
-    let Some(bytes) = valid_data_bytes(kind, copy, data.len()) else {
+    let Some(bytes) = data_bytes_if_valid(kind, copy, data.len()) else {
         return Ok(None);
     };
     let address = data.as_ptr().cast_mut();
@@ -204,7 +204,7 @@ pub(crate) fn message_from_sample<'py>(
 
 /// The maximum size of a header that is copied without an allocation, in bytes. The headers of all
 /// standard messages are smaller.
-const SMALL_HEADER_BYTES: usize = 1024;
+const HEADER_BYTES_ON_STACK_MAX: usize = 1024;
 
 /// Makes a message from the first `bytes` bytes of `buffer`. The message owns the buffer as `owner`
 /// does, so the data are not copied. Returns `None` if these bytes are not a valid message.
@@ -215,7 +215,7 @@ pub(crate) fn message_from_buffer<'py>(
     owner: impl FnOnce(Buffer) -> DataOwner,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let message = &buffer.as_ref()[..bytes];
-    let Some((header, data)) = split_message(kind, message) else {
+    let Some((header, data)) = header_and_stated_data_bytes(kind, message) else {
         return Ok(None);
     };
     let header = header.to_vec();
@@ -225,31 +225,31 @@ pub(crate) fn message_from_buffer<'py>(
 
 /// Splits the bytes of an untrusted message. Returns the header, and the number of data bytes that
 /// the header states; `None` if the message is not valid.
-pub(crate) fn split_message<'a>(
+pub(crate) fn header_and_stated_data_bytes<'a>(
     kind: &MessageKind,
     message: &'a [u8],
 ) -> Option<(&'a [u8], usize)> {
     let (header, data) = message.split_at_checked(kind.bytes)?;
-    Some((header, valid_data_bytes(kind, header, data.len())?))
+    Some((header, data_bytes_if_valid(kind, header, data.len())?))
 }
 
 /// Returns the number of data bytes that a header states. Returns `None` if the header is not
-/// valid, or if it states more than `found` bytes.
-fn valid_data_bytes(kind: &MessageKind, header: &[u8], found: usize) -> Option<usize> {
+/// valid, or if it states more than `available` bytes.
+fn data_bytes_if_valid(kind: &MessageKind, header: &[u8], available: usize) -> Option<usize> {
     let bytes = kind.framed?.data_bytes(header).ok()?;
-    (bytes <= found).then_some(bytes)
+    (bytes <= available).then_some(bytes)
 }
 
 /// Returns a copy of the message. The copy owns its data, and can be written.
 pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (header, data) = header_and_data(object)?;
     let copy = message_with_own_data(object.py(), instance::kind_of(object), header, data.len())?;
-    write_data(&copy, data);
+    copy_data_into_message(&copy, data);
     Ok(copy)
 }
 
 /// Copies `data` to a new message, whose data must have exactly this length.
-pub(crate) fn write_data(object: &Bound<'_, PyAny>, data: &[u8]) {
+pub(crate) fn copy_data_into_message(object: &Bound<'_, PyAny>, data: &[u8]) {
     let to = data_location_of(object).address;
     assert_eq!(
         data.len(),
@@ -266,7 +266,7 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     let whole = instance::outermost_message(object);
-    Err(PyAttributeError::new_err(match ended_loan_of(&whole) {
+    Err(PyAttributeError::new_err(match loan_end_reason(&whole) {
         None => "a received message is read-only: change a copy()",
         Some(_) => "a message that was on loan is read-only: make a copy() before publish()",
     }))
@@ -274,12 +274,15 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Returns a new buffer for `bytes` bytes of data, if the memory that the message owns has no room
 /// for them. Raises `MemoryError` if there is no memory for it.
-pub(super) fn grown_buffer(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Option<Buffer>> {
+pub(super) fn larger_buffer_if_needed(
+    object: &Bound<'_, PyAny>,
+    bytes: usize,
+) -> PyResult<Option<Buffer>> {
     let data = data_location_of(object);
     let DataOwner::Own(buffers) = &data.memory else {
         return Ok(None);
     };
-    let room = buffers.room_from(data.address);
+    let room = buffers.bytes_to_end_of_buffer(data.address);
     if bytes <= room {
         return Ok(None);
     }
@@ -289,20 +292,20 @@ pub(super) fn grown_buffer(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<
 }
 
 /// Replaces the data of a message by `bytes`. They may have a different length, unless the message
-/// is on loan. `grown` is the result of [`grown_buffer`] for this length.
+/// is on loan. `larger_buffer` is the result of [`larger_buffer_if_needed`] for this length.
 ///
 /// Arrays that were made from the old data keep their length. They show the new data, unless the
 /// new data did not fit into the memory; then the arrays continue to use the old memory.
-pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8], grown: Option<Buffer>) {
+pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8], larger_buffer: Option<Buffer>) {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_location_mut(object) };
     if let DataOwner::Own(buffers) = &mut data.memory {
-        if let Some(mut buffer) = grown {
+        if let Some(mut buffer) = larger_buffer {
             data.address = buffer.as_mut().as_mut_ptr();
-            buffers.replace(buffer);
+            buffers.replace_current(buffer);
         }
         assert!(
-            bytes.len() <= buffers.room_from(data.address),
+            bytes.len() <= buffers.bytes_to_end_of_buffer(data.address),
             "a buffer that was not grown"
         );
         data.bytes = bytes.len();
@@ -338,14 +341,14 @@ pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
 
 /// Checks that the message has as many data bytes as its header states.
 pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    match stated_data_bytes(object)? {
+    match data_bytes_stated_in_header(object)? {
         wanted if wanted == data_location_of(object).bytes => Ok(()),
         wanted => Err(size_mismatch_error(object, wanted)),
     }
 }
 
 /// Returns the number of data bytes that the header states.
-pub(crate) fn stated_data_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn data_bytes_stated_in_header(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     let bytes = framed_kind_of(object).data_bytes(instance::message_bytes(object));
     bytes.map_err(|error| PyValueError::new_err(error.to_string()))
 }
@@ -384,9 +387,11 @@ pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
 ///
 /// # Errors
 ///
-/// The same as for [`check_data_is_there`].
-pub(crate) fn data_address(object: &Bound<'_, PyAny>) -> PyResult<(*mut u8, bool)> {
-    check_data_is_there(object)?;
+/// The same as for [`check_loan_not_ended`].
+pub(crate) fn data_address_and_is_writeable(
+    object: &Bound<'_, PyAny>,
+) -> PyResult<(*mut u8, bool)> {
+    check_loan_not_ended(object)?;
     Ok((data_location_of(object).address, is_writeable(object)))
 }
 
@@ -396,7 +401,7 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: written when the object was made, and nobody else has the object.
     let data = unsafe { &mut *instance::extra_bytes_of(object).cast::<DataLocation>() };
     if let DataOwner::Loan(loan) = &mut data.memory {
-        loan.give_back();
+        loan.discard_unless_ended();
     }
     // SAFETY: written when the object was made; the object is not used after this.
     unsafe { ptr::drop_in_place(instance::extra_bytes_of(object).cast::<DataLocation>()) };

@@ -13,7 +13,8 @@ use crate::buffer::{BufferView, dtype_from_format};
 use crate::call::run_guarded_attached;
 use crate::message::field;
 use crate::message::framed::data::{
-    data_location_of, framed_kind_of, message_with_own_data, stated_data_bytes, write_data,
+    copy_data_into_message, data_bytes_stated_in_header, data_location_of, framed_kind_of,
+    message_with_own_data,
 };
 use crate::message::framed::tail::{element_type_of, encode_tail, take_tail};
 use crate::message::framed::view::has_structured_elements;
@@ -69,7 +70,7 @@ pub(super) fn construct_message<'py>(
             py,
             kind,
             instance::message_bytes(&draft),
-            complete_header(&draft)?,
+            fill_computed_header_fields(&draft)?,
         );
     };
     if kind.counted_tail().is_some() {
@@ -77,12 +78,12 @@ pub(super) fn construct_message<'py>(
     }
     check_not_masked(data)?;
     let view = BufferView::of(data).map_err(|error| no_buffer_error(kind, data, error))?;
-    describe_array(&draft, data, &view)?;
+    set_header_for_array(&draft, data, &view)?;
     let object = message_with_own_data(
         py,
         kind,
         instance::message_bytes(&draft),
-        complete_header(&draft)?,
+        fill_computed_header_fields(&draft)?,
     )?;
     let place = data_location_of(&object);
     // SAFETY: memory of its own, of so many bytes, which nobody else knows.
@@ -117,9 +118,9 @@ fn message_with_tail<'py>(
         draft.py(),
         kind,
         instance::message_bytes(draft),
-        stated_data_bytes(draft)?,
+        data_bytes_stated_in_header(draft)?,
     )?;
-    write_data(&object, numbers);
+    copy_data_into_message(&object, numbers);
     Ok(object)
 }
 
@@ -148,15 +149,15 @@ pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
 
 /// Computes those header fields of a draft that depend on its other fields. Returns the number of
 /// data bytes that the header then states.
-pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn fill_computed_header_fields(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     framed_kind_of(draft).fill_computed_fields(header_mut(draft));
-    stated_data_bytes(draft)
+    data_bytes_stated_in_header(draft)
 }
 
 /// Changes the header of a draft so that it describes an array of this shape and numpy type. The
 /// type can be anything that `numpy.dtype` accepts. Without a type, the elements have the type of
 /// the tail that the program declared; in standard messages they are bytes.
-pub(crate) fn describe_shape_and_type(
+pub(crate) fn set_header_for_shape_and_type(
     draft: &Bound<'_, PyAny>,
     shape: &[u64],
     dtype: Option<&Bound<'_, PyAny>>,
@@ -173,7 +174,7 @@ pub(crate) fn describe_shape_and_type(
         .module
         .bind(py)
         .call_method1("dtype", (dtype,))?;
-    if try_describe_structures(draft, &dtype, shape)? {
+    if try_set_header_for_structures(draft, &dtype, shape)? {
         return Ok(());
     }
     let letter = dtype.getattr("char")?;
@@ -195,7 +196,7 @@ pub(crate) fn describe_shape_and_type(
 /// Changes the header of a draft so that it describes an array of this shape and structured numpy
 /// type. Returns false, without a change, if the elements of such messages are numbers, or if the
 /// type is not structured.
-fn try_describe_structures(
+fn try_set_header_for_structures(
     draft: &Bound<'_, PyAny>,
     dtype: &Bound<'_, PyAny>,
     shape: &[u64],
@@ -215,14 +216,14 @@ fn set_array_layout(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> Py
 }
 
 /// Changes the header of a draft so that it describes `array`, whose buffer is `view`.
-fn describe_array(
+fn set_header_for_array(
     draft: &Bound<'_, PyAny>,
     array: &Bound<'_, PyAny>,
     view: &BufferView,
 ) -> PyResult<()> {
     let shape: Vec<_> = view.shape().iter().map(|count| *count as u64).collect();
     if let Ok(dtype) = array.getattr("dtype")
-        && try_describe_structures(draft, &dtype, &shape)?
+        && try_set_header_for_structures(draft, &dtype, &shape)?
     {
         return Ok(());
     }

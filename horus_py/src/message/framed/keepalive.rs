@@ -14,7 +14,7 @@ pub(crate) struct LoanKeepalive(#[expect(dead_code, reason = "kept alive")] Py<P
 
 /// Returns an object that keeps a message alive. If the message is on loan, it cannot be published
 /// while that object exists, because other code can write its data.
-pub(crate) fn keepalive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn make_keepalive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if numpy(py)?.is_some() {
         return array_view(object);

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 
 use crate::message::framed::data::{data_location_mut, data_location_of, ended_loan_error};
-use crate::message::framed::memory::{DataOwner, Loan, LoanEnd};
+use crate::message::framed::memory::{DataOwner, Loan, LoanEndReason};
 
 /// Returns the publisher and the slot of a message on loan; `None` if the message is not on loan.
 pub(crate) fn loan_of<'py>(
@@ -76,7 +76,7 @@ pub(super) fn record_loan_view<'py>(
 /// Afterwards the slot can only be used through an array that [`live_loan_view`] returned before.
 pub(crate) fn end_loan<'py>(
     object: &Bound<'py, PyAny>,
-    reason: LoanEnd,
+    reason: LoanEndReason,
 ) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.

@@ -35,12 +35,12 @@ pub(crate) struct OwnBuffers {
 impl OwnBuffers {
     /// Returns the number of bytes from `address`, which lies in the current buffer, to the end of
     /// that buffer.
-    pub(super) fn room_from(&self, address: *const u8) -> usize {
+    pub(super) fn bytes_to_end_of_buffer(&self, address: *const u8) -> usize {
         self.current.as_ref().as_ptr_range().end.addr() - address.addr()
     }
 
     /// Makes `buffer` the current buffer, and keeps the buffer that it replaces.
-    pub(super) fn replace(&mut self, buffer: Buffer) {
+    pub(super) fn replace_current(&mut self, buffer: Buffer) {
         let before = std::mem::replace(&mut self.current, buffer);
         if !before.as_ref().is_empty() {
             self.earlier.push(before);
@@ -59,7 +59,7 @@ impl From<Buffer> for OwnBuffers {
 
 /// The reason why a message is no longer on loan.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum LoanEnd {
+pub(crate) enum LoanEndReason {
     Published,
     Discarded,
     /// The publisher was closed.
@@ -70,7 +70,7 @@ pub(crate) enum LoanEnd {
 pub(crate) struct Loan {
     /// The publisher that loaned the slot. After the end of the loan, the reason of that end: the
     /// slot then belongs to other messages, and this message no longer reads it.
-    pub(crate) publisher: Result<Py<PyAny>, LoanEnd>,
+    pub(crate) publisher: Result<Py<PyAny>, LoanEndReason>,
     pub(crate) slot: NonNull<[u8]>,
     /// Keeps the memory of the slot mapped, even after the publisher is closed.
     pub(crate) _memory: LoanMemory,
@@ -79,12 +79,12 @@ pub(crate) struct Loan {
     /// slot, such as a slice or a `memoryview`, keeps that array alive.
     pub(crate) view: Option<Py<PyAny>>,
     /// Gives the slot back to the publisher, which is the argument, without publishing a message.
-    pub(crate) return_slot: fn(&Bound<'_, PyAny>) -> PyResult<()>,
+    pub(crate) discard_slot_of_destroyed_message: fn(&Bound<'_, PyAny>) -> PyResult<()>,
 }
 
 impl Loan {
     /// Ends the loan, and returns the publisher. Returns `None` if the loan has already ended.
-    pub(super) fn end(&mut self, reason: LoanEnd) -> Option<Py<PyAny>> {
+    pub(super) fn end(&mut self, reason: LoanEndReason) -> Option<Py<PyAny>> {
         if self.publisher.is_err() {
             return None;
         }
@@ -93,11 +93,11 @@ impl Loan {
 
     /// Ends the loan, unless it has already ended. Called when the message is destroyed.
     #[cold]
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn discard_unless_ended(&mut self) {
         let ended: c_int = run_guarded_attached(-1, |py| {
             drop(self.view.take());
-            if let Some(publisher) = self.end(LoanEnd::Discarded) {
-                (self.return_slot)(publisher.bind(py))?;
+            if let Some(publisher) = self.end(LoanEndReason::Discarded) {
+                (self.discard_slot_of_destroyed_message)(publisher.bind(py))?;
             }
             Ok(0)
         });

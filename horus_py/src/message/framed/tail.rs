@@ -15,7 +15,8 @@ use crate::call::{run_guarded, run_guarded_attached};
 use crate::error;
 use crate::message::field::{number_object, write_number};
 use crate::message::framed::data::{
-    data_location_of, ensure_writeable, framed_kind_of, grown_buffer, header_and_data, replace_data,
+    data_location_of, ensure_writeable, framed_kind_of, header_and_data, larger_buffer_if_needed,
+    replace_data,
 };
 use crate::message::framed::memory::DataOwner;
 use crate::message::framed::view::array_view;
@@ -79,7 +80,7 @@ pub(crate) unsafe extern "C" fn set_tail(
         }
         let count = (bytes.len() / primitive.size()) as u64;
         // WHY before the header: without memory, nothing has changed.
-        let grown = grown_buffer(&object, bytes.len())?;
+        let grown = larger_buffer_if_needed(&object, bytes.len())?;
         // SAFETY: no Python code runs, and no other reference to the header exists here.
         let header = unsafe { instance::message_bytes_mut(&object) };
         framed_kind_of(&object)
@@ -111,7 +112,7 @@ pub(super) fn encode_tail(kind: &MessageKind, value: &Bound<'_, PyAny>) -> PyRes
     let py = value.py();
     encode_numbers(kind, value).map_err(|error| {
         let name = kind.schema.tail.map_or("", |tail| tail.name);
-        error::with_context(py, &format!("{}.{name}", kind.schema.name), &error)
+        error::prefix_error_text(py, &format!("{}.{name}", kind.schema.name), &error)
     })
 }
 

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 
 use crate::call::run_guarded;
 use crate::message::framed::data::{
-    array_layout, check_data_size, data_address, data_location_of, message_with_own_data,
+    array_layout, check_data_size, data_address_and_is_writeable, data_location_of,
+    message_with_own_data,
 };
 use crate::message::framed::loan::{live_loan_view, record_loan_view};
 use crate::message::instance;
@@ -29,7 +30,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             let (shape, strides): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
             // WHY only now: `structured_layout` runs Python code, which may publish a message on
             // loan.
-            let (data, is_writeable) = data_address(object)?;
+            let (data, is_writeable) = data_address_and_is_writeable(object)?;
             let memory = ArrayMemory {
                 data,
                 shape: &shape,
@@ -54,7 +55,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
                 *to = *from as isize;
             }
             let rank = layout.shape().len();
-            let (data, is_writeable) = data_address(object)?;
+            let (data, is_writeable) = data_address_and_is_writeable(object)?;
             let shape = &shape[..rank];
             let strides = &strides[..rank];
             let memory = ArrayMemory {
@@ -85,7 +86,7 @@ pub(super) fn has_structured_elements(kind: &MessageKind) -> bool {
         )
 }
 
-type Dimensions = Vec<(isize, isize)>;
+type LengthsAndStrides = Vec<(isize, isize)>;
 
 /// Returns the numpy type of structured elements, and for each dimension the number of elements and
 /// the stride in bytes. Returns `None` if the elements are plain numbers. Checks that all elements
@@ -93,7 +94,7 @@ type Dimensions = Vec<(isize, isize)>;
 fn structured_layout<'py>(
     object: &Bound<'py, PyAny>,
     numpy: &NumpyModule,
-) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
+) -> PyResult<Option<(Bound<'py, PyAny>, LengthsAndStrides)>> {
     let py = object.py();
     let kind = instance::kind_of(object);
     if !has_structured_elements(kind) {
@@ -103,7 +104,7 @@ fn structured_layout<'py>(
     // WHY a copy: the call runs Python code, during which other threads may change the header.
     let header = message_with_own_data(py, kind, instance::message_bytes(object), 0)?;
     let helper = py.import("horus._framed")?;
-    let found: (Bound<'py, PyAny>, Dimensions) =
+    let found: (Bound<'py, PyAny>, LengthsAndStrides) =
         helper.call_method1("structure", (header,))?.extract()?;
     // WHY the result is checked: a debugger or tracer can change every Python object, the copy too.
     let (dtype, dimensions) = &found;
@@ -116,7 +117,7 @@ fn structured_layout<'py>(
         usize::MAX
     };
     let bytes = data_location_of(object).bytes;
-    match extent_bytes(itemsize, dimensions) {
+    match array_span_bytes(itemsize, dimensions) {
         Some(extent) if extent <= bytes => Ok(Some(found)),
         _ => {
             let text = format!(
@@ -132,7 +133,7 @@ fn structured_layout<'py>(
 /// Returns the number of bytes from the start of the first element to the end of the last one; 0 if
 /// there are no elements. Returns `None` if the number overflows, or if a count or stride is
 /// negative.
-fn extent_bytes(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize> {
+fn array_span_bytes(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize> {
     let mut extent = itemsize;
     let mut is_empty = false;
     for (count, stride) in dimensions {

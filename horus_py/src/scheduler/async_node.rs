@@ -15,15 +15,15 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
 use crate::scheduler::drop_attached::DropAttached;
-use crate::scheduler::held::HeldObject;
+use crate::scheduler::held::GcVisitedObject;
 use crate::scheduler::node::{PythonNode, interpreter_ended_error};
-use crate::scheduler::node_owner::Purpose;
-use crate::scheduler::python_calls::with_python;
+use crate::scheduler::node_owner::NodePurpose;
+use crate::scheduler::python_calls::try_with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 
 /// A node whose ticks are asyncio coroutines.
 #[derive(Debug)]
-struct PythonTask {
+struct AsyncPythonNode {
     /// The node whose tick resumes the coroutine until the coroutine waits. It calls `Ticks.turn`
     /// of the Python module `horus._loop`.
     node: PythonNode,
@@ -34,26 +34,26 @@ struct PythonTask {
 #[derive(Debug)]
 pub(crate) enum PreparedNode {
     Plain(PythonNode),
-    Task(AsyncNodeAdapter),
+    Async(AsyncNodeAdapter),
 }
 
 impl PreparedNode {
-    /// Converts a node. The result is a task if the settings of the node contain `ticks`, the
+    /// Converts a node. The result is asynchronous if the settings of the node contain `ticks`, the
     /// Python object that runs its coroutines. Otherwise it is a plain node. Appends the Python
     /// objects of the node to `held`.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
-        (run_exceptions, purpose): (&Arc<RunExceptions>, Purpose),
-        held: &mut Vec<HeldObject>,
+        (run_exceptions, purpose): (&Arc<RunExceptions>, NodePurpose),
+        held: &mut Vec<GcVisitedObject>,
     ) -> PyResult<Self> {
         let made = PythonNode::new(node, settings, run_exceptions, purpose)?;
-        held.push(HeldObject::Calls(Arc::clone(&made.calls)));
+        held.push(GcVisitedObject::Calls(Arc::clone(&made.calls)));
         Ok(match settings.get_item("ticks")? {
             Some(ticks) => {
                 let ticks = Arc::new(ticks.unbind());
-                held.push(HeldObject::Object(Arc::clone(&ticks)));
-                Self::Task(AsyncNodeAdapter::new(PythonTask::new(made, ticks)))
+                held.push(GcVisitedObject::Object(Arc::clone(&ticks)));
+                Self::Async(AsyncNodeAdapter::new(AsyncPythonNode::new(made, ticks)))
             }
             None => Self::Plain(made),
         })
@@ -63,12 +63,12 @@ impl PreparedNode {
 /// A guard for a tick that has begun. If the guard is dropped before the tick is over, the
 /// coroutine of the tick is cancelled.
 #[derive(Debug)]
-struct TickGuard<'a> {
-    node: &'a PythonTask,
+struct CancelTickGuard<'a> {
+    node: &'a AsyncPythonNode,
     is_over: bool,
 }
 
-impl Drop for TickGuard<'_> {
+impl Drop for CancelTickGuard<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.node.call_ticks_method("cancel");
@@ -76,14 +76,14 @@ impl Drop for TickGuard<'_> {
     }
 }
 
-impl PythonTask {
+impl AsyncPythonNode {
     const fn new(node: PythonNode, ticks: Arc<Py<PyAny>>) -> Self {
         let ticks = DropAttached::new(ticks);
         Self { node, ticks }
     }
 
     async fn run_tick(&self, context: &mut Context<'_>) -> NodeResult {
-        let mut tick = TickGuard {
+        let mut tick = CancelTickGuard {
             node: self,
             is_over: false,
         };
@@ -111,7 +111,7 @@ impl PythonTask {
     /// Returns a duplicate of the event loop's file descriptor, registered with the async runtime.
     /// It is readable when the loop has events.
     fn event_loop_fd(&self) -> Result<AsyncFd<OwnedFd>, NodeError> {
-        let number = with_python(|py| -> PyResult<RawFd> {
+        let number = try_with_python(|py| -> PyResult<RawFd> {
             self.ticks.call_method0(py, "fileno")?.extract(py)
         });
         let number = number
@@ -129,7 +129,7 @@ impl PythonTask {
 
     /// Calls a method of the Python object `ticks`. An exception is passed to `sys.unraisablehook`.
     fn call_ticks_method(&self, method: &str) {
-        let _ = self.node.with_python(|py| {
+        let _ = self.node.try_with_python(|py| {
             if let Err(error) = self.ticks.call_method0(py, method) {
                 error.write_unraisable(py, Some(self.ticks.bind(py)));
             }
@@ -137,7 +137,7 @@ impl PythonTask {
     }
 }
 
-impl AsyncNode for PythonTask {
+impl AsyncNode for AsyncPythonNode {
     fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a> {
         Box::pin(self.run_tick(context))
     }
@@ -167,7 +167,7 @@ impl AsyncNode for PythonTask {
     }
 }
 
-impl Drop for PythonTask {
+impl Drop for AsyncPythonNode {
     fn drop(&mut self) {
         self.call_ticks_method("close");
     }
