@@ -80,7 +80,7 @@ fn engage(private: &Private) {
 /// the end of the run before the supervisor sees the stop.
 #[test]
 fn a_node_that_begins_an_emergency_stop_and_ends_the_run_makes_all_others_safe() {
-    let mut rounds = 0;
+    let (mut rounds, mut late_rounds) = (0, 0);
     until("all are safe five times", || {
         let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
         let mut scheduler = recorded.scheduler(&private);
@@ -107,6 +107,11 @@ fn a_node_that_begins_an_emergency_stop_and_ends_the_run_makes_all_others_safe()
         let are_safe = stops.len() == 1 && names.iter().all(is_safe);
         assert!(are_safe || is_late, "{stops:?}: {:?}", calls.0);
         rounds += u64::from(are_safe);
+        late_rounds += u64::from(!are_safe);
+        assert!(
+            late_rounds <= 3,
+            "late, or not seen, in {late_rounds} rounds"
+        );
         rounds == 5
     });
 }

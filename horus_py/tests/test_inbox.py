@@ -128,7 +128,7 @@ def test_a_closed_inbox_refuses_mail(actors):
     thread.start()
     with pytest.raises(horus.BusyError):
         # WHY a loop: the thread may not wait yet.
-        while True:
+        while thread.is_alive():
             waiting.recv()
     waiting.close()
     thread.join(PATIENCE)

@@ -1,4 +1,4 @@
-//! RestartCount of programs: decides whether a program that has ended is restarted, and after which
+//! Restarts of programs: decides whether a program that has ended is restarted, and after which
 //! delay.
 
 use std::time::Duration;

@@ -377,7 +377,11 @@ fn a_program_does_not_wait_for_one_that_has_failed() {
         after: ['a']}}"
     );
     let mut launched = launch(&robot, &programs, "");
-    while !launched.note().contains("[a] ended") {}
+    let mut note = launched.note();
+    while !note.contains("[a] ended") {
+        assert!(!note.is_empty(), "the launcher has ended");
+        note = launched.note();
+    }
     std::fs::write(&end, "").unwrap();
     let ran = launched.wait();
     assert_eq!(ran.code, 1, "{ran:?}");

@@ -31,7 +31,7 @@ impl Busy {
         scheduler.on_event(move |event| {
             all.lock().unwrap().push(*event);
             if begin.send(()).is_ok() {
-                let _ = is_over.recv();
+                let _ = is_over.recv_timeout(LONG * 10);
             }
         });
         Self { begun, end, events }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::message::{EmergencyStop, NodeEvent};
-use horus_core::scheduler::{Context, Hertz, black_box, emergency_stop_publisher};
+use horus_core::scheduler::{Context, Handle, Hertz, black_box, emergency_stop_publisher};
 
 use super::executors::{LONG, Recorded, ticks, until};
 use super::left_out;
@@ -60,6 +60,15 @@ fn the_supervisor_does_not_wait_again_for_each_slow_safe_state() {
     running.finish().unwrap();
 }
 
+/// Stops the run when it is dropped.
+struct StopWhenDropped(Handle);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 /// Only the last of several safe states of a node is waited for.
 #[test]
 fn a_safe_state_that_has_not_returned_when_the_node_hangs_again_is_reported() {
@@ -82,13 +91,14 @@ fn a_safe_state_that_has_not_returned_when_the_node_hangs_again_is_reported() {
     node.safe_state_on_other_thread(begin).build(tick).unwrap();
     let (handle, watched) = (scheduler.handle(), recorded.clone());
     let watch = thread::spawn(move || {
+        // WHY when dropped: the run must end even if this thread fails.
+        let _end = StopWhenDropped(handle);
         until("it is called twice", || senders.lock().unwrap().len() == 2);
         let sender = senders.lock().unwrap().pop().unwrap();
         sender.send(Ok(())).unwrap();
         until("the second one returns", || {
             watched.count("bad", NodeEvent::SAFE_STATE_ENTERED) == 1
         });
-        handle.stop();
     });
     scheduler.run().unwrap();
     watch.join().unwrap();

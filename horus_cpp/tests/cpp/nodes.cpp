@@ -51,7 +51,9 @@ namespace {
 
 /// Waits for an event that must happen, with a limit for slow machines.
 void wait_for(const std::function<bool()> &condition) {
+    const auto limit = std::chrono::steady_clock::now() + 120s;
     while (!condition()) {
+        CHECK(std::chrono::steady_clock::now() < limit);
         std::this_thread::sleep_for(1ms);
     }
 }
