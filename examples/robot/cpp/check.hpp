@@ -35,7 +35,7 @@ Message sign(Message message) {
 
 /// Returns true if the message matches its checksum.
 template <class Last, class Message>
-bool is_whole(const Message &message) {
+bool matches_checksum(const Message &message) {
     const auto check = of<Last>(message);
     const auto *last = reinterpret_cast<const unsigned char *>(&message) + sizeof message;
     return std::memcmp(last - sizeof(Last), check.data(), check.size()) == 0;

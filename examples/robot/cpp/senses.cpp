@@ -29,7 +29,7 @@ class Ear {
         Message message;
         while (latest_only ? subscriber_.latest(message) : subscriber_.recv(message)) {
             received_++;
-            torn_ += !check::is_whole<Last>(message);
+            torn_ += !check::matches_checksum<Last>(message);
             heard_ = now;
             look(message);
         }

@@ -10,7 +10,7 @@ const CHECKSUM_BYTES: usize = 2;
 ///
 /// The checksum makes the last number slightly less precise. If a message combines parts of two
 /// sends, the checksum does not match.
-pub(crate) trait Checked: Message {
+pub(crate) trait ChecksummedMessage: Message {
     /// Offset of the checksum in the message, in bytes. On a little-endian machine, the two lowest
     /// bytes of the last number are at this offset.
     const CHECKSUM_OFFSET: usize;
@@ -21,7 +21,7 @@ pub(crate) trait Checked: Message {
 
 macro_rules! checked {
     ($($message:ty, last: $last:ty;)+) => {$(
-        impl Checked for $message {
+        impl ChecksummedMessage for $message {
             const CHECKSUM_OFFSET: usize = size_of::<$message>() - size_of::<$last>();
 
             fn timestamp_ns(&self) -> u64 {
@@ -38,7 +38,7 @@ checked! {
 }
 
 /// Returns `message` with its checksum filled in.
-pub(crate) fn with_checksum<M: Checked>(mut message: M) -> M {
+pub(crate) fn with_checksum<M: ChecksummedMessage>(mut message: M) -> M {
     let checksum = checksum(&message);
     bytes_of_mut(&mut message)[M::CHECKSUM_OFFSET..][..CHECKSUM_BYTES].copy_from_slice(&checksum);
     message
@@ -46,13 +46,13 @@ pub(crate) fn with_checksum<M: Checked>(mut message: M) -> M {
 
 /// Returns true if the bytes of `message` match its checksum. The checksum misses one corruption in
 /// 65 536.
-pub(crate) fn is_whole<M: Checked>(message: &M) -> bool {
+pub(crate) fn matches_checksum<M: ChecksummedMessage>(message: &M) -> bool {
     bytes_of(message)[M::CHECKSUM_OFFSET..][..CHECKSUM_BYTES] == checksum(message)
 }
 
 /// Computes the checksum: FNV-1a over 8-byte words of everything except the checksum. Takes about
 /// 0.2 µs for a laser scan.
-fn checksum<M: Checked>(message: &M) -> [u8; CHECKSUM_BYTES] {
+fn checksum<M: ChecksummedMessage>(message: &M) -> [u8; CHECKSUM_BYTES] {
     let mut message = *message;
     let bytes = bytes_of_mut(&mut message);
     bytes[M::CHECKSUM_OFFSET..][..CHECKSUM_BYTES].fill(0);
@@ -74,12 +74,16 @@ mod tests {
     use super::*;
     use crate::{controller, imu, laser};
 
-    fn every_seam_shows<M: Checked>(a: M, b: M) {
-        assert!(is_whole(&a) && is_whole(&b));
+    fn every_seam_shows<M: ChecksummedMessage>(a: M, b: M) {
+        assert!(matches_checksum(&a) && matches_checksum(&b));
         for seam in (8..size_of::<M>()).step_by(8) {
             let mut torn = a;
             bytes_of_mut(&mut torn)[seam..].copy_from_slice(&bytes_of(&b)[seam..]);
-            assert!(!is_whole(&torn), "{} torn at byte {seam}", M::SCHEMA.name);
+            assert!(
+                !matches_checksum(&torn),
+                "{} torn at byte {seam}",
+                M::SCHEMA.name
+            );
         }
     }
 
@@ -88,8 +92,8 @@ mod tests {
         every_seam_shows(imu::sample_at(1), imu::sample_at(2));
         every_seam_shows(laser::scan_at(1), laser::scan_at(2));
         every_seam_shows(
-            controller::command(0.5, 0.1),
-            controller::command(0.6, -0.1),
+            controller::velocity_command(0.5, 0.1),
+            controller::velocity_command(0.6, -0.1),
         );
     }
 }

@@ -45,12 +45,12 @@ fn first_deadline_after(deadline: Instant, now: Instant, period: Duration) -> In
 /// Detects changes of CLOCK_REALTIME. They make latencies meaningless, because a latency is the
 /// difference between readings of this clock in two processes.
 #[derive(Debug)]
-pub(crate) struct ClockWatch {
+pub(crate) struct ClockChangeDetector {
     start: Instant,
     start_ns: u64,
 }
 
-impl ClockWatch {
+impl ClockChangeDetector {
     pub(crate) fn start() -> Self {
         Self {
             start: Instant::now(),
@@ -60,7 +60,7 @@ impl ClockWatch {
 
     /// Returns by how much CLOCK_REALTIME was set forwards or backwards since the start. This is
     /// the change of the clock without the time that passed.
-    pub(crate) fn change_since_start(&self) -> Duration {
+    pub(crate) fn clock_change_since_start(&self) -> Duration {
         let elapsed = self.start.elapsed();
         let shown = Duration::from_nanos(timestamp_now_ns().saturating_sub(self.start_ns));
         shown.abs_diff(elapsed)

@@ -8,14 +8,14 @@ use horus_core::prelude::*;
 use horus_core::scheduler::Input;
 
 use crate::check;
-use crate::ledger::Tally;
+use crate::ledger::MessageCounts;
 use crate::report::Report;
 use crate::{imu, laser, node_process};
 
 pub(crate) const TOPIC: &str = "cmd_vel";
 
 /// Maximum time without a message from a sensor. If a sensor is silent for longer, the robot stops.
-const SILENCE_MAX: Duration = Duration::from_millis(100);
+const SENSOR_SILENCE_MAX: Duration = Duration::from_millis(100);
 /// The robot drives at full speed if the nearest object is at least this far away, in metres. If
 /// the object is nearer, the speed is proportionally lower.
 const FULL_SPEED_DISTANCE_M: f32 = 2.0;
@@ -26,13 +26,13 @@ const YAW_GAIN: f32 = 0.8;
 
 horus_core::node! {
     struct Controller {
-        input imu: Imu = (imu::TOPIC, SILENCE_MAX),
-        input scan: LaserScan = (laser::TOPIC, SILENCE_MAX),
+        input imu: Imu = (imu::TOPIC, SENSOR_SILENCE_MAX),
+        input scan: LaserScan = (laser::TOPIC, SENSOR_SILENCE_MAX),
         publish commands: CmdVel = TOPIC,
         state yaw_rate: Option<f32> = None,
         state nearest_m: Option<f32> = None,
-        state samples: Tally = Tally::default(),
-        state scans: Tally = Tally::default(),
+        state imu_counts: MessageCounts = MessageCounts::default(),
+        state scan_counts: MessageCounts = MessageCounts::default(),
     }
 
     fn tick(&mut self) -> horus_core::Result<()> {
@@ -41,9 +41,9 @@ horus_core::node! {
         self.commands.send(match (self.yaw_rate, self.nearest_m) {
             (Some(yaw_rate), Some(nearest_m)) if !is_blind => {
                 let share = (nearest_m / FULL_SPEED_DISTANCE_M).min(1.0);
-                command(SPEED_MAX_M_S * share, -YAW_GAIN * yaw_rate)
+                velocity_command(SPEED_MAX_M_S * share, -YAW_GAIN * yaw_rate)
             }
-            _ => command(0.0, 0.0),
+            _ => velocity_command(0.0, 0.0),
         })?;
         Ok(())
     }
@@ -58,8 +58,8 @@ horus_core::node! {
         self.receive_sensor_messages();
         let imu = self.imu.subscriber().stats();
         let scan = self.scan.subscriber().stats();
-        Report::Received(self.samples.ledger("controller", imu::TOPIC, &imu)).print();
-        Report::Received(self.scans.ledger("controller", laser::TOPIC, &scan)).print();
+        Report::Received(self.imu_counts.ledger("controller", imu::TOPIC, &imu)).print();
+        Report::Received(self.scan_counts.ledger("controller", laser::TOPIC, &scan)).print();
         Ok(())
     }
 }
@@ -67,18 +67,18 @@ horus_core::node! {
 impl Controller {
     fn stop_motors(&mut self) {
         // It can fail only if the topic's memory is lost; then its ticks have failed, too.
-        if self.commands.send(command(0.0, 0.0)).is_ok() {
-            node_process::SENT_OUTSIDE_OF_TICKS.fetch_add(1, Ordering::Relaxed);
+        if self.commands.send(velocity_command(0.0, 0.0)).is_ok() {
+            node_process::MESSAGES_SENT_OUTSIDE_OF_TICKS.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn receive_sensor_messages(&mut self) {
-        if let Some(mean) = mean_yaw_rate(&mut self.imu, &mut self.samples) {
+        if let Some(mean) = mean_yaw_rate(&mut self.imu, &mut self.imu_counts) {
             self.yaw_rate = Some(mean);
         }
         // Only the newest scan matters; older ones are counted as skipped.
         if let Some(scan) = self.scan.latest() {
-            self.scans.count(&scan);
+            self.scan_counts.count_received(&scan);
             let nearest_m = scan
                 .measured()
                 .iter()
@@ -94,12 +94,12 @@ pub(crate) fn run() -> crate::Result<()> {
 }
 
 /// Returns the mean yaw rate of the IMU samples that arrived since the last call; `None` if none
-/// arrived. Counts the samples in `samples`.
-fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
+/// arrived. Counts the samples in `imu_counts`.
+fn mean_yaw_rate(imu: &mut Input<Imu>, imu_counts: &mut MessageCounts) -> Option<f32> {
     let mut sum = 0.0;
     let mut count = 0_u32;
     while let Some(sample) = imu.recv() {
-        samples.count(&sample);
+        imu_counts.count_received(&sample);
         sum += sample.angular_velocity[2];
         count += 1;
     }
@@ -107,7 +107,7 @@ fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
 }
 
 /// Returns a command message that contains its checksum, as [`check`] describes it. The checksum
-/// takes the two lowest bytes of `angular`, which makes its magnitude up to 1 % smaller.
-pub(crate) fn command(linear: f32, angular: f32) -> CmdVel {
-    check::with_checksum(CmdVel::new(linear, angular))
+/// takes the two lowest bytes of `angular_rad_s`, which makes its magnitude up to 1 % smaller.
+pub(crate) fn velocity_command(linear_m_s: f32, angular_rad_s: f32) -> CmdVel {
+    check::with_checksum(CmdVel::new(linear_m_s, angular_rad_s))
 }

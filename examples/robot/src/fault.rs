@@ -11,7 +11,7 @@ use crate::report::Report;
 use crate::{Result, imu};
 
 /// Kills the IMU process after half of `duration`, and returns when `duration` has passed.
-pub(crate) fn run(duration: Duration) -> Result<()> {
+pub(crate) fn kill_imu_at_half_time(duration: Duration) -> Result<()> {
     thread::sleep(duration / 2);
     let topic = Inspector::open(imu::TOPIC)?;
     let publishers = topic.publishers();

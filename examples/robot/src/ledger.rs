@@ -5,22 +5,22 @@ use hdrhistogram::Histogram;
 use horus_core::topic::Stats;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Checked, is_whole};
+use crate::check::{ChecksummedMessage, matches_checksum};
 
 /// The message counts that this program keeps for one of its subscribers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub(crate) struct MessageCounts {
     received: u64,
     torn: u64,
 }
 
-impl Tally {
-    pub(crate) fn count<M: Checked>(&mut self, message: &M) {
+impl MessageCounts {
+    pub(crate) fn count_received<M: ChecksummedMessage>(&mut self, message: &M) {
         self.received += 1;
-        self.torn += u64::from(!is_whole(message));
+        self.torn += u64::from(!matches_checksum(message));
     }
 
-    /// Returns a ledger that combines this tally with `stats`, the topic's counts of sent and
+    /// Returns a ledger that combines these counts with `stats`, the topic's counts of sent and
     /// undelivered messages.
     pub(crate) fn ledger(&self, reader: &str, topic: &str, stats: &Stats) -> Ledger {
         Ledger {
@@ -54,16 +54,16 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) const HEADER: &str = "topic    reader          sent  received   lost  skipped   torn\
-                                     \x20   p50 us    p99 us    max us";
+    pub(crate) const TABLE_HEADER: &str = "topic    reader          sent  received   lost  skipped\
+         \x20  torn    p50 us    p99 us    max us";
 
     /// Returns true if all messages that were sent are accounted for, and none was torn.
     pub(crate) fn adds_up(&self) -> bool {
         self.received + self.lost + self.skipped == self.sent && self.torn == 0
     }
 
-    /// Formats the ledger as a line of the table whose header is [`Self::HEADER`].
-    pub(crate) fn row(&self) -> String {
+    /// Formats the ledger as a line of the table whose header is [`Self::TABLE_HEADER`].
+    pub(crate) fn format_row(&self) -> String {
         let Self {
             reader,
             topic,
@@ -74,7 +74,10 @@ impl Ledger {
             torn,
             latency,
         } = self;
-        let latency = latency.as_ref().map(Latency::columns).unwrap_or_default();
+        let latency = latency
+            .as_ref()
+            .map(Latency::format_columns)
+            .unwrap_or_default();
         let verdict = if self.adds_up() {
             "ok"
         } else {
@@ -98,7 +101,7 @@ pub(crate) struct Latency {
 impl Latency {
     /// Computes the statistics of a histogram of latencies in nanoseconds; returns `None` if the
     /// histogram is empty.
-    pub(crate) fn of(ns: &Histogram<u64>) -> Option<Self> {
+    pub(crate) fn from_nanoseconds(ns: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| ns.value_at_quantile(quantile) as f64 / 1e3;
         let latency = Self {
             p50_us: at(0.5),
@@ -109,7 +112,7 @@ impl Latency {
     }
 
     /// Formats the statistics as three table columns of 9 characters each.
-    pub(crate) fn columns(&self) -> String {
+    pub(crate) fn format_columns(&self) -> String {
         format!(
             "{:>9.1} {:>9.1} {:>9.1}",
             self.p50_us, self.p99_us, self.max_us
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_ledger_holds_only_if_every_message_is_accounted_for_and_whole() {
-        let tally = Tally {
+        let counts = MessageCounts {
             received: 7,
             torn: 0,
         };
@@ -133,8 +136,8 @@ mod tests {
             sent: 10,
             ..Stats::default()
         };
-        let ledger = tally.ledger("monitor", "imu", &stats);
-        assert!(ledger.adds_up() && ledger.row().ends_with("ok"));
+        let ledger = counts.ledger("monitor", "imu", &stats);
+        assert!(ledger.adds_up() && ledger.format_row().ends_with("ok"));
         let wrong = [(9, 0), (11, 0), (10, 1)];
         for (sent, torn) in wrong {
             let ledger = Ledger {
@@ -142,7 +145,7 @@ mod tests {
                 torn,
                 ..ledger.clone()
             };
-            assert!(!ledger.adds_up() && !ledger.row().ends_with("ok"));
+            assert!(!ledger.adds_up() && !ledger.format_row().ends_with("ok"));
         }
     }
 }

@@ -36,14 +36,14 @@ use options::{Command, Options};
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Exit status of the program for an invalid command line.
-const EXIT_USAGE: u8 = 2;
+const USAGE_ERROR_EXIT_CODE: u8 = 2;
 
 fn main() -> ExitCode {
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(error) => {
             eprintln!("robot: {error}\n\n{}", options::USAGE);
-            return ExitCode::from(EXIT_USAGE);
+            return ExitCode::from(USAGE_ERROR_EXIT_CODE);
         }
     };
     let outcome = match options.command {

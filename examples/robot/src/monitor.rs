@@ -10,10 +10,10 @@ use hdrhistogram::Histogram;
 use horus_core::prelude::*;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::clock::{ClockWatch, Ticker};
+use crate::clock::{ClockChangeDetector, Ticker};
 use crate::ledger::Latency;
 use crate::measured_subscriber::MeasuredSubscriber;
-use crate::report::{Report, check_ledgers};
+use crate::report::{Report, check_reported_ledgers};
 use crate::{Result, controller, imu, laser};
 
 /// Time between two polls of the topics. Waiting for the next poll causes most of the measured
@@ -22,7 +22,7 @@ const POLL_PERIOD: Duration = Duration::from_micros(100);
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// Maximum change of CLOCK_REALTIME that the time service may cause during a demo. If it is larger,
 /// the monitor reports that the latencies are not valid.
-const CLOCK_MOVED_MAX: Duration = Duration::from_millis(5);
+const CLOCK_CHANGE_MAX: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(spin: bool) -> Result<()> {
     let is_stopped = Arc::new(AtomicBool::new(false));
@@ -30,7 +30,7 @@ pub(crate) fn run(spin: bool) -> Result<()> {
         signal_hook::flag::register(signal, Arc::clone(&is_stopped))?;
     }
     let mut monitor = Monitor::new()?;
-    Report::Text(introduction(spin)).print();
+    Report::Text(introduction_text(spin)).print();
 
     let mut due = Ticker::every(REPORT_PERIOD);
     loop {
@@ -51,10 +51,10 @@ pub(crate) fn run(spin: bool) -> Result<()> {
         }
     }
     monitor.report_results();
-    check_ledgers()
+    check_reported_ledgers()
 }
 
-fn introduction(spin: bool) -> String {
+fn introduction_text(spin: bool) -> String {
     let polls = if spin {
         "The monitor polls without pause.".to_owned()
     } else {
@@ -76,7 +76,7 @@ struct Monitor {
     /// The process id and the timestamp in nanoseconds of the last IMU sample; `None` before the
     /// first one. A change of the id shows that the IMU was restarted.
     last_sample: Option<(u32, u64)>,
-    clock: ClockWatch,
+    clock: ClockChangeDetector,
     start: Instant,
     last_table: Instant,
     last_poll: Instant,
@@ -91,7 +91,7 @@ impl Monitor {
             scan: MeasuredSubscriber::new(laser::TOPIC)?,
             cmd_vel: MeasuredSubscriber::new(controller::TOPIC)?,
             last_sample: None,
-            clock: ClockWatch::start(),
+            clock: ClockChangeDetector::start(),
             start: now,
             last_table: now,
             last_poll: now,
@@ -123,11 +123,11 @@ impl Monitor {
         let seconds = self.last_table.elapsed().as_secs_f64();
         self.last_table = Instant::now();
         let rows = [
-            self.imu.row(seconds),
-            self.scan.row(seconds),
-            self.cmd_vel.row(seconds),
+            self.imu.format_row(seconds),
+            self.scan.format_row(seconds),
+            self.cmd_vel.format_row(seconds),
         ];
-        let head = MeasuredSubscriber::<Imu>::HEADER;
+        let head = MeasuredSubscriber::<Imu>::TABLE_HEADER;
         format!(
             "\n{:.1} s\n{head}\n{}",
             self.start.elapsed().as_secs_f64(),
@@ -136,16 +136,16 @@ impl Monitor {
     }
 
     fn report_results(&self) {
-        if let Some(poll_gaps) = Latency::of(&self.poll_gaps_ns) {
+        if let Some(poll_gaps) = Latency::from_nanoseconds(&self.poll_gaps_ns) {
             let text = format!(
                 "{:<58}{}",
                 "\nthe monitor's time between polls",
-                poll_gaps.columns()
+                poll_gaps.format_columns()
             );
             Report::Text(text).print();
         }
-        let moved = self.clock.change_since_start();
-        if moved > CLOCK_MOVED_MAX {
+        let moved = self.clock.clock_change_since_start();
+        if moved > CLOCK_CHANGE_MAX {
             let text =
                 format!("the clock was set by {moved:?} during the run: latencies are not valid");
             Report::Text(text).print();

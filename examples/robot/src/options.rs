@@ -21,11 +21,11 @@ Each runs until SIGINT or SIGTERM.";
 
 /// Allowed range of the demo's duration, in seconds. A shorter demo would end before the nodes have
 /// started.
-const DURATION_SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
+const DURATION_RANGE_SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
 /// The program of the demo that a process runs, for example the IMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum DemoProgram {
     Imu,
     Laser,
     Controller,
@@ -33,7 +33,7 @@ pub(crate) enum Role {
     Fault,
 }
 
-impl Role {
+impl DemoProgram {
     /// Returns the name by which the command line selects the role.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -51,14 +51,14 @@ impl Role {
             Self::Laser => laser::run(),
             Self::Controller => controller::run(),
             Self::Monitor => monitor::run(options.spin),
-            Self::Fault => fault::run(options.duration),
+            Self::Fault => fault::kill_imu_at_half_time(options.duration),
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
-    Node(Role),
+    Node(DemoProgram),
     Help,
 }
 
@@ -92,11 +92,11 @@ impl Options {
             .next_if(|argument| !argument.starts_with('-'))
             .as_deref()
         {
-            Some("imu") => Command::Node(Role::Imu),
-            Some("laser") => Command::Node(Role::Laser),
-            Some("controller") => Command::Node(Role::Controller),
-            Some("monitor") => Command::Node(Role::Monitor),
-            Some("fault") => Command::Node(Role::Fault),
+            Some("imu") => Command::Node(DemoProgram::Imu),
+            Some("laser") => Command::Node(DemoProgram::Laser),
+            Some("controller") => Command::Node(DemoProgram::Controller),
+            Some("monitor") => Command::Node(DemoProgram::Monitor),
+            Some("fault") => Command::Node(DemoProgram::Fault),
             Some(other) => return Err(format!("unknown role '{other}'")),
             None if rest
                 .peek()
@@ -129,10 +129,10 @@ fn parse_duration(value: Option<String>) -> std::result::Result<Duration, String
     let seconds = value
         .parse()
         .ok()
-        .filter(|seconds| DURATION_SECONDS.contains(seconds));
+        .filter(|seconds| DURATION_RANGE_SECONDS.contains(seconds));
     let seconds = seconds.ok_or_else(|| {
-        let min = DURATION_SECONDS.start();
-        let max = DURATION_SECONDS.end();
+        let min = DURATION_RANGE_SECONDS.start();
+        let max = DURATION_RANGE_SECONDS.end();
         format!("--seconds is '{value}': wanted a number from {min} to {max}")
     })?;
     Ok(Duration::from_secs_f64(seconds))

@@ -14,7 +14,7 @@ const FORMAT_VARIABLE: &str = "ROBOT_REPORTS";
 
 /// True if this process has reported a ledger that does not add up. The process then fails at its
 /// end.
-static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+static HAS_REPORTED_WRONG_LEDGER: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Report {
@@ -31,13 +31,14 @@ pub(crate) enum Report {
 }
 
 impl Report {
-    /// Writes the report to standard output. Stores whether a ledger failed, for [`check_ledgers`].
+    /// Writes the report to standard output. Stores whether a ledger failed, for
+    /// [`check_reported_ledgers`].
     pub(crate) fn print(&self) {
         if let Self::Received(ledger) = self
             && !ledger.adds_up()
         {
             // Relaxed: the flag stands alone.
-            HAS_FAILED.store(true, Ordering::Relaxed);
+            HAS_REPORTED_WRONG_LEDGER.store(true, Ordering::Relaxed);
         }
         let is_json = std::env::var_os(FORMAT_VARIABLE).is_some_and(|value| value == "json");
         let text = if is_json {
@@ -59,15 +60,17 @@ impl fmt::Display for Report {
                 write!(f, "a new imu: gap {gap_ms:.1} ms between samples")
             }
             Self::Published { topic, sent } => write!(f, "{topic}: {sent} messages sent"),
-            Self::Received(ledger) => write!(f, "{}\n{}", Ledger::HEADER, ledger.row()),
+            Self::Received(ledger) => {
+                write!(f, "{}\n{}", Ledger::TABLE_HEADER, ledger.format_row())
+            }
         }
     }
 }
 
 /// Returns an error if this process has reported a ledger that does not add up.
-pub(crate) fn check_ledgers() -> crate::Result<()> {
+pub(crate) fn check_reported_ledgers() -> crate::Result<()> {
     // Relaxed: as above.
-    if HAS_FAILED.load(Ordering::Relaxed) {
+    if HAS_REPORTED_WRONG_LEDGER.load(Ordering::Relaxed) {
         return Err("a ledger does not add up".into());
     }
     Ok(())
