@@ -331,7 +331,7 @@ fn the_order_of_endpoints_decides_nothing() {
     let _case = Case(seed);
     let mut random = Rng::with_seed(seed);
     let mut court = Court::new();
-    for set in PointSample::every(STRIDE).of(sets()) {
+    for set in PointSample::every(STRIDE).select_items(sets()) {
         if is_long() {
             for order in orders(&set) {
                 for at in 0..order.len() {

@@ -54,7 +54,7 @@ fn a_file_without_exceptions_does_not_change_the_other_files() {
     let dir = tempfile::tempdir().unwrap();
     let object = dir.path().join("mixed_no_exceptions.o");
     let cases = [("-std=c++17", "-O0"), ("-std=c++20", "-O1")];
-    for (standard, level) in PointSample::every(cases.len()).of(cases) {
+    for (standard, level) in PointSample::every(cases.len()).select_items(cases) {
         let mut compiler = cxx();
         let source = root().join("tests/cpp/mixed_no_exceptions.cpp");
         compiler.args([standard, level, "-fno-exceptions", "-c"]);

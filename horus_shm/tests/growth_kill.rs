@@ -287,7 +287,7 @@ fn a_publisher_killed_after_any_change_by_claiming_or_growth_has_a_successor() {
         };
         let scene = Scene::new(ReadMode::Gated);
         let changes = Changes::record(&mut life(&scene), &scene.namespace.topics_path(), &[]);
-        for point in sample.of(0..changes.len()) {
+        for point in sample.select_items(0..changes.len()) {
             let scene = Scene::new(ReadMode::Gated);
             let mut victim = life(&scene);
             changes.follow(&mut victim, point);

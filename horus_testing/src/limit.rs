@@ -142,8 +142,8 @@ fn start_limit_timer(seconds: u64) {
 /// Handles the timer's signal: starts the reporting process, waits for it, and ends this process.
 /// Calls only async-signal-safe functions.
 extern "C" fn report_and_exit(_: libc::c_int) {
-    const EXECUTABLE: &CStr = c"/proc/self/exe";
-    let arguments = [EXECUTABLE.as_ptr(), null()];
+    const OWN_EXECUTABLE: &CStr = c"/proc/self/exe";
+    let arguments = [OWN_EXECUTABLE.as_ptr(), null()];
     let environment = REPORT_ENVIRONMENT.load(Ordering::Relaxed);
     // WHY not `fork`: it runs handlers, and takes the allocator's locks.
     // SAFETY: the only flag is the exit signal, so the child is a copy as by `fork`. It only
@@ -152,7 +152,7 @@ extern "C" fn report_and_exit(_: libc::c_int) {
     if child == 0 {
         // SAFETY: all strings end in a 0, both arrays in a null pointer, and all live until the
         // call.
-        unsafe { libc::execve(EXECUTABLE.as_ptr(), arguments.as_ptr(), environment) };
+        unsafe { libc::execve(OWN_EXECUTABLE.as_ptr(), arguments.as_ptr(), environment) };
         // SAFETY: the call takes no pointer, and does not return.
         unsafe { libc::_exit(127) };
     }
@@ -171,7 +171,7 @@ fn print_unfinished_tests(process: &OsStr) {
     let threads = thread_names(&Path::new("/proc").join(process).join("task"));
     let unfinished: Vec<_> = threads
         .iter()
-        .filter_map(|name| matching_tests(name, &tests))
+        .filter_map(|name| tests_matching_thread_name(name, &tests))
         .collect();
     let what = if unfinished.is_empty() {
         "the unfinished test runs in the main thread: see the last name above".to_owned()
@@ -214,7 +214,7 @@ fn thread_names(tasks: &Path) -> Vec<String> {
 /// Returns the names of the tests that a thread with the name `name` may be running, joined to one
 /// string; `None` if there is no such test. There are several if their names begin with the same 15
 /// bytes.
-fn matching_tests(name: &str, tests: &[String]) -> Option<String> {
+fn tests_matching_thread_name(name: &str, tests: &[String]) -> Option<String> {
     let cut = |test: &String| test.as_bytes()[..test.len().min(THREAD_NAME_BYTES_MAX)].to_vec();
     let alike: Vec<_> = tests
         .iter()
@@ -237,17 +237,20 @@ mod tests {
     #[test]
     fn the_name_of_a_thread_is_the_beginning_of_a_test() {
         let tests = ["short", "a_message_arrives", "a_message_arrives_late"].map(str::to_owned);
-        assert_eq!(matching_tests("short", &tests).as_deref(), Some("short"));
-        let alike = matching_tests("a_message_arriv", &tests);
+        assert_eq!(
+            tests_matching_thread_name("short", &tests).as_deref(),
+            Some("short")
+        );
+        let alike = tests_matching_thread_name("a_message_arriv", &tests);
         assert_eq!(
             alike.as_deref(),
             Some("a_message_arrives or a_message_arrives_late")
         );
-        assert_eq!(matching_tests("a_message", &tests), None);
+        assert_eq!(tests_matching_thread_name("a_message", &tests), None);
         let many: Vec<_> = (0..11)
             .map(|number| format!("a_message_arrives_{number}"))
             .collect();
-        let alike = matching_tests("a_message_arriv", &many).unwrap();
+        let alike = tests_matching_thread_name("a_message_arriv", &many).unwrap();
         assert!(
             alike.ends_with("a_message_arrives_7 or 3 more with the same beginning"),
             "{alike}"

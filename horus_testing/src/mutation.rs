@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 thread_local! {
     static CURRENT_MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
-    static VISITED_SITES: RefCell<BTreeSet<OrderingSite>> = const { RefCell::new(BTreeSet::new()) };
+    static VISITED_ORDERING_SITES: RefCell<BTreeSet<OrderingSite>> =
+        const { RefCell::new(BTreeSet::new()) };
     static ARE_PANICS_SILENT: Cell<bool> = const { Cell::new(false) };
-    static EXECUTIONS: Cell<u64> = const { Cell::new(0) };
+    static EXECUTIONS_OF_RUN: Cell<u64> = const { Cell::new(0) };
     static EXECUTIONS_MAX: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
@@ -23,7 +24,7 @@ thread_local! {
 const EXECUTIONS_MAX_BY_ROUND: [u64; 3] = [200, 10_000, u64::MAX];
 
 /// The payload of the panic that ends a run with [`EXECUTIONS_MAX`] executions.
-struct RunIsOver;
+struct ExecutionLimitReached;
 
 /// A line of source code that uses a named memory ordering, or performs a named step of a protocol
 /// (see [`is_step_left_out`]).
@@ -108,17 +109,17 @@ fn is_mutated(site: OrderingSite) -> bool {
     if let Some(mutant) = CURRENT_MUTANT.get() {
         return mutant.affects(&site);
     }
-    VISITED_SITES.with_borrow_mut(|sites| sites.insert(site));
+    VISITED_ORDERING_SITES.with_borrow_mut(|sites| sites.insert(site));
     false
 }
 
 /// Adds 1 to the number of executions that the running model has explored. Ends the run by a panic
 /// if there are enough.
 pub fn count_execution() {
-    if EXECUTIONS.get() == EXECUTIONS_MAX.get() {
-        panic::resume_unwind(Box::new(RunIsOver));
+    if EXECUTIONS_OF_RUN.get() == EXECUTIONS_MAX.get() {
+        panic::resume_unwind(Box::new(ExecutionLimitReached));
     }
-    EXECUTIONS.set(EXECUTIONS.get() + 1);
+    EXECUTIONS_OF_RUN.set(EXECUTIONS_OF_RUN.get() + 1);
 }
 
 /// A model: a property of an algorithm, and a function that checks the property in all executions
@@ -165,8 +166,8 @@ impl Model {
     /// `executions_max` executions. Returns the result of the run.
     fn run_with_mutant(&self, mutant: Option<Mutant>, executions_max: u64) -> ModelResult {
         silence_panics();
-        VISITED_SITES.take();
-        EXECUTIONS.set(0);
+        VISITED_ORDERING_SITES.take();
+        EXECUTIONS_OF_RUN.set(0);
         EXECUTIONS_MAX.set(executions_max);
         CURRENT_MUTANT.set(mutant);
         ARE_PANICS_SILENT.set(true);
@@ -175,15 +176,15 @@ impl Model {
         let took = start.elapsed();
         ARE_PANICS_SILENT.set(false);
         CURRENT_MUTANT.set(None);
-        let is_cut_off = matches!(&outcome, Err(cause) if cause.is::<RunIsOver>());
+        let is_cut_off = matches!(&outcome, Err(cause) if cause.is::<ExecutionLimitReached>());
         let failure = outcome.err().filter(|_| !is_cut_off).map(|cause| {
             let text = cause.downcast_ref::<String>().cloned();
             text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()))
                 .unwrap_or_else(|| "a panic without text".to_owned())
         });
         ModelResult {
-            sites: VISITED_SITES.take(),
-            executions: EXECUTIONS.get(),
+            sites: VISITED_ORDERING_SITES.take(),
+            executions: EXECUTIONS_OF_RUN.get(),
             took,
             failure,
             is_cut_off,
@@ -194,7 +195,10 @@ impl Model {
 /// Returns the first model that fails with `mutant`, although it does not fail without a mutant,
 /// and the result of that model. Tries the models with the fewest executions first, and some
 /// executions of each before all of any.
-fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, ModelResult)> {
+fn find_failing_model(
+    models: &'static [Model],
+    mutant: Mutant,
+) -> Option<(&'static Model, ModelResult)> {
     let able = |model: &&Model| {
         let sound = model.result_without_mutant();
         sound.failure.is_none() && sound.sites.iter().any(|site| mutant.affects(site))
@@ -220,8 +224,8 @@ fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Mod
 /// Installs a panic hook that prints no panic messages of explored executions. WHY: with a mutant,
 /// executions are expected to fail.
 fn silence_panics() {
-    static PANIC_HOOK_SET: Once = Once::new();
-    PANIC_HOOK_SET.call_once(|| {
+    static PANIC_HOOK_INSTALLATION: Once = Once::new();
+    PANIC_HOOK_INSTALLATION.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             if !ARE_PANICS_SILENT.get() {
@@ -274,7 +278,7 @@ pub fn assert_all_killed(
     let mut survivors = Vec::new();
     for mutant in mutants {
         let name = mutant.to_string();
-        let killer = find_killer(models, mutant);
+        let killer = find_failing_model(models, mutant);
         let fate = killer.map(|(model, run)| format!("{} ({})", model.name, run.executions));
         let _ = writeln!(table, "{name:<32}{}", fate.as_deref().unwrap_or("SURVIVES"));
         if fate.is_none() {
@@ -328,7 +332,7 @@ mod tests {
     }
 
     fn fate(models: &'static [Model], label: &'static str) -> Option<(&'static str, u64)> {
-        let killer = find_killer(models, Mutant::Flaw(label));
+        let killer = find_failing_model(models, Mutant::Flaw(label));
         killer.map(|(model, run)| (model.name, run.executions))
     }
 

@@ -13,7 +13,7 @@ const POINTS_VARIABLE: &str = "HORUS_TEST_POINTS";
 
 /// The count of numbers that select a sample. Every stride up to ten divides it, so that each point
 /// is equally likely.
-const NUMBERS: usize = 2520;
+const SAMPLE_NUMBER_COUNT: usize = 2520;
 
 /// Returns true if the environment variable `HORUS_TORTURE` selects the long versions of tests.
 #[must_use]
@@ -24,17 +24,17 @@ pub fn is_torture() -> bool {
 /// Returns true if this run visits all points of all sweeps.
 #[must_use]
 pub fn visits_all_points() -> bool {
-    Selection::current() == Selection::All
+    PointSelection::current() == PointSelection::All
 }
 
 /// The points of all sweeps of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Selection {
+enum PointSelection {
     All,
     Number(usize),
 }
 
-impl Selection {
+impl PointSelection {
     fn parse(text: &str) -> Result<Self, String> {
         if text == "all" {
             return Ok(Self::All);
@@ -45,11 +45,13 @@ impl Selection {
 
     /// Returns the selection of the environment, or else a random one.
     fn current() -> Self {
-        static CURRENT: OnceLock<Selection> = OnceLock::new();
+        static CURRENT: OnceLock<PointSelection> = OnceLock::new();
         *CURRENT.get_or_init(|| match env::var(POINTS_VARIABLE) {
             Ok(text) => Self::parse(&text).unwrap_or_else(|error| panic!("{error}")),
             Err(_) if is_torture() => Self::All,
-            Err(_) => Self::Number(RandomState::new().hash_one(0_u8) as usize % NUMBERS),
+            Err(_) => {
+                Self::Number(RandomState::new().hash_one(0_u8) as usize % SAMPLE_NUMBER_COUNT)
+            }
         })
     }
 }
@@ -59,7 +61,7 @@ impl Selection {
 pub struct PointSample {
     first: usize,
     stride: usize,
-    selection: Selection,
+    selection: PointSelection,
 }
 
 impl PointSample {
@@ -67,7 +69,7 @@ impl PointSample {
     /// the sample, which the test harness shows if the test fails.
     #[must_use]
     pub fn every(stride: usize) -> Self {
-        let sample = Self::new(stride, Selection::current());
+        let sample = Self::new(stride, PointSelection::current());
         println!("{sample}");
         sample
     }
@@ -75,13 +77,13 @@ impl PointSample {
     /// Selects every point.
     #[must_use]
     pub fn all() -> Self {
-        Self::new(1, Selection::All)
+        Self::new(1, PointSelection::All)
     }
 
-    fn new(stride: usize, selection: Selection) -> Self {
+    fn new(stride: usize, selection: PointSelection) -> Self {
         let (first, stride) = match selection {
-            Selection::All => (0, 1),
-            Selection::Number(number) => (number % stride, stride),
+            PointSelection::All => (0, 1),
+            PointSelection::Number(number) => (number % stride, stride),
         };
         Self {
             first,
@@ -90,10 +92,10 @@ impl PointSample {
         }
     }
 
-    /// Returns the same sample of points that are numbered from `by` on.
+    /// Returns the same sample of points that are numbered from `first_number` on.
     #[must_use]
-    pub fn shifted(self, by: usize) -> Self {
-        let first = (self.first + self.stride - by % self.stride) % self.stride;
+    pub fn numbered_from(self, first_number: usize) -> Self {
+        let first = (self.first + self.stride - first_number % self.stride) % self.stride;
         Self { first, ..self }
     }
 
@@ -115,7 +117,7 @@ impl PointSample {
     }
 
     /// Returns the items whose numbers are points of the sample.
-    pub fn of<T>(self, items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    pub fn select_items<T>(self, items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
         items.into_iter().skip(self.first).step_by(self.stride)
     }
 }
@@ -124,8 +126,8 @@ impl fmt::Display for PointSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { first, stride, .. } = self;
         match self.selection {
-            Selection::All => write!(f, "every point is visited"),
-            Selection::Number(number) => write!(
+            PointSelection::All => write!(f, "every point is visited"),
+            PointSelection::Number(number) => write!(
                 f,
                 "one of {stride} points is visited, from point {first} on; to visit the same ones \
                  again, set {POINTS_VARIABLE}={number}"
@@ -141,25 +143,28 @@ mod tests {
     #[test]
     fn each_point_is_in_one_of_the_samples() {
         for stride in 1..=10 {
-            let samples = (0..NUMBERS).map(|number| {
-                let sample = PointSample::new(stride, Selection::Number(number));
+            let samples = (0..SAMPLE_NUMBER_COUNT).map(|number| {
+                let sample = PointSample::new(stride, PointSelection::Number(number));
                 let points: Vec<_> = sample.points().take_while(|&point| point < 40).collect();
-                assert!(sample.of(0..40).eq(points.iter().copied()), "{sample:?}");
+                assert!(
+                    sample.select_items(0..40).eq(points.iter().copied()),
+                    "{sample:?}"
+                );
                 let contained = (0..40).filter(|&point| sample.contains(point));
                 assert!(contained.eq(points.iter().copied()), "{sample:?}");
                 points
             });
             let mut visits = [0; 40];
             samples.flatten().for_each(|point| visits[point] += 1);
-            assert_eq!(visits, [NUMBERS / stride; 40], "{stride}");
+            assert_eq!(visits, [SAMPLE_NUMBER_COUNT / stride; 40], "{stride}");
         }
     }
 
     #[test]
     fn a_shifted_sample_has_the_same_points() {
         for (stride, number, by) in [(3, 0, 0), (3, 0, 1), (3, 2, 1), (4, 1, 7), (1, 5, 9)] {
-            let sample = PointSample::new(stride, Selection::Number(number));
-            let shifted = sample.shifted(by);
+            let sample = PointSample::new(stride, PointSelection::Number(number));
+            let shifted = sample.numbered_from(by);
             for point in 0..20 {
                 let is_same = shifted.contains(point) == sample.contains(point + by);
                 assert!(is_same, "{sample:?} {by} {point}");
@@ -169,12 +174,12 @@ mod tests {
 
     #[test]
     fn all_points_are_a_sample_too() {
-        let all = PointSample::new(7, Selection::All);
+        let all = PointSample::new(7, PointSelection::All);
         assert_eq!(all, PointSample::all());
         assert!(all.points().take(9).eq(0..9));
-        assert_eq!(Selection::parse("all"), Ok(Selection::All));
-        assert_eq!(Selection::parse("12"), Ok(Selection::Number(12)));
-        let error = Selection::parse("some").unwrap_err();
+        assert_eq!(PointSelection::parse("all"), Ok(PointSelection::All));
+        assert_eq!(PointSelection::parse("12"), Ok(PointSelection::Number(12)));
+        let error = PointSelection::parse("some").unwrap_err();
         assert_eq!(
             error,
             "HORUS_TEST_POINTS is 'some': wanted 'all' or a number"

@@ -24,7 +24,7 @@ const DIALECTS: [&str; 2] = ["-std=c++17", "-std=c++20"];
 /// another one in other runs. With `HORUS_TORTURE=1`, returns all. WHY: the headers are long.
 pub fn dialects(number: usize) -> impl Iterator<Item = &'static str> {
     let sample = PointSample::every(DIALECTS.len());
-    sample.shifted(number).of(DIALECTS)
+    sample.numbered_from(number).select_items(DIALECTS)
 }
 
 /// Returns the flags of optimisation and debug information. WHY none in the usual run: they take as

@@ -100,7 +100,7 @@ impl Meeting {
         let sample = PointSample::every(STRIDE);
         'first: for first in 0..STOPS_MAX {
             // WHY shifted: each stop of the one is visited with some stop of the other.
-            for second in sample.shifted(first).points() {
+            for second in sample.numbered_from(first).points() {
                 match self.stop_at(first, second) {
                     Ok(fault) => {
                         points += 1;

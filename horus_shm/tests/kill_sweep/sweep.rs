@@ -233,7 +233,7 @@ impl Sweep {
         };
         points.extend(all.clone().step_by(stride as usize).chain([*all.end()]));
         points.retain(|point| all.contains(point));
-        (way, self.sample().of(points).collect())
+        (way, self.sample().select_items(points).collect())
     }
 
     /// Takes the victim to a point of its call; returns false if it reached the end of the call.
