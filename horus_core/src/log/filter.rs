@@ -80,7 +80,7 @@ impl LogFilter {
             if part.is_empty() {
                 continue;
             }
-            match filter.add_part(part) {
+            match filter.add_level_rule(part) {
                 Ok(()) => has_part = true,
                 Err(reason) => {
                     let part = part.to_owned();
@@ -91,7 +91,7 @@ impl LogFilter {
         (has_part.then_some(filter), errors)
     }
 
-    fn add_part(&mut self, part: &str) -> Result<(), String> {
+    fn add_level_rule(&mut self, part: &str) -> Result<(), String> {
         let Some((name, level)) = part.split_once('=') else {
             self.all = parse_level(part)?;
             return Ok(());
@@ -111,7 +111,7 @@ impl LogFilter {
     /// this logger (`target`). Allocates no memory.
     #[must_use]
     pub fn allows(&self, level: Level, node: &str, target: &str) -> bool {
-        level <= self.level_of(node, target)
+        level <= self.level_for(node, target)
     }
 
     /// Returns the least important level that the filter allows for any node or logger.
@@ -121,7 +121,7 @@ impl LogFilter {
         named.fold(self.all, Ord::max)
     }
 
-    fn level_of(&self, node: &str, target: &str) -> LevelFilter {
+    fn level_for(&self, node: &str, target: &str) -> LevelFilter {
         if self.named.is_empty() {
             return self.all;
         }
@@ -129,7 +129,7 @@ impl LogFilter {
             let matching = self
                 .named
                 .iter()
-                .filter(|(known, _)| is_same_or_parent(known, name));
+                .filter(|(known, _)| is_same_or_parent_logger(known, name));
             matching.max_by_key(|(known, _)| known.len())
         };
         let found = longest(node).or_else(|| longest(target));
@@ -146,7 +146,7 @@ impl fmt::Display for LogFilter {
 }
 
 /// Returns true if the node or logger `name` is called `known`, or is a logger below `known`.
-fn is_same_or_parent(known: &str, name: &str) -> bool {
+fn is_same_or_parent_logger(known: &str, name: &str) -> bool {
     name.strip_prefix(known)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('.'))
 }
@@ -188,7 +188,7 @@ mod tests {
             ("camera", "arm::left", LevelFilter::Off),
         ];
         for (node, target, level) in table {
-            assert_eq!(filter.level_of(node, target), level, "{node:?} {target:?}");
+            assert_eq!(filter.level_for(node, target), level, "{node:?} {target:?}");
         }
         assert_eq!(filter.max_level(), LevelFilter::Trace);
         let text = filter.to_string();

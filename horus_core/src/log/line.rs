@@ -30,7 +30,7 @@ impl TextBuffer {
     }
 
     /// Records that `bytes` more bytes of the text were left out by the caller.
-    pub(super) fn leave_out(&mut self, bytes: u64) {
+    pub(super) fn add_left_out_bytes(&mut self, bytes: u64) {
         self.cut = self.cut.saturating_add(bytes);
     }
 

@@ -2,7 +2,7 @@
 
 use ::log::{Log, Metadata, Record};
 
-use super::sink::print_deferred;
+use super::sink::print_deferred_lines;
 use super::{LogEntry, is_enabled, write};
 
 /// The logger that [`super::init`] installs in the crate `log`.
@@ -31,6 +31,6 @@ impl Log for Logger {
     }
 
     fn flush(&self) {
-        print_deferred();
+        print_deferred_lines();
     }
 }

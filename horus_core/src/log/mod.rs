@@ -71,9 +71,9 @@ mod utc_time;
 pub use ::log::{Level, LevelFilter};
 pub use error::LogError;
 pub use filter::{FilterError, LogFilter};
-pub(crate) use library_warning::{report_warning, take_waiting_warnings};
+pub(crate) use library_warning::{report_warning, take_queued_warnings};
 pub use line::EscapedText;
-pub(crate) use printer::Printer;
+pub(crate) use printer::StderrPrinter;
 pub use reader::{LogReader, LogRecord};
 pub use scope::set_real_time_thread;
 pub(crate) use scope::{NodeScope, intern_node_name};
@@ -177,7 +177,7 @@ pub fn write_prefix(entry: &LogEntry<'_>, text: &[u8], left_out: u64) {
     };
     if sink.is_enabled(entry) {
         let mut buffer = TextBuffer::from_bytes(text);
-        buffer.leave_out(left_out);
+        buffer.add_left_out_bytes(left_out);
         sink.write(entry, &buffer);
     }
 }

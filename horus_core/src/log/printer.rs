@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::internals::thread::become_library_thread;
 
-use super::sink::{self, print_deferred};
+use super::sink::{self, print_deferred_lines};
 use super::stderr;
 
 /// The time after which the printing thread checks again for lines to print.
@@ -15,7 +15,7 @@ const PRINT_PERIOD: Duration = Duration::from_millis(10);
 /// The longest time for which the end of a scheduler waits until the last lines are printed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The largest number of warnings that wait until stderr takes them.
-const WAITING_WARNINGS_MAX: usize = 256;
+const QUEUED_WARNINGS_MAX: usize = 256;
 
 /// A thread that prints to stderr the lines of threads that must not wait for stderr. It ends when
 /// this value is dropped.
@@ -23,7 +23,7 @@ const WAITING_WARNINGS_MAX: usize = 256;
 /// WHY a separate thread: if the program that reads stderr is slow, only this thread has to wait,
 /// and not the thread that supervises the nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Printer {
+pub(crate) struct StderrPrinter {
     running: Option<PrinterThread>,
 }
 
@@ -57,14 +57,14 @@ impl WarningQueue {
     }
 }
 
-impl Printer {
+impl StderrPrinter {
     /// Starts the thread, unless it already runs or the log of the process is not written to
     /// stderr. Costs two atomic loads if there is nothing to do. If the system cannot create a
     /// thread, the lines of threads that must not wait for stderr are not printed, but are still in
     /// the log.
-    pub(crate) fn start_if_needed(&mut self) {
+    pub(crate) fn start_thread_if_needed(&mut self) {
         if self.running.is_none() && sink::current_sink().is_some_and(|sink| sink.writes_stderr) {
-            self.start();
+            self.start_thread();
         }
     }
 
@@ -73,17 +73,19 @@ impl Printer {
     /// next line says how many were.
     pub(crate) fn print_warning(&mut self, text: fmt::Arguments<'_>) {
         if self.running.is_none() {
-            self.start();
+            self.start_thread();
         }
         if let Some(running) = &mut self.running {
             running.warnings.push(text);
         }
     }
 
-    fn start(&mut self) {
-        let (lines, waiting) = sync_channel(WAITING_WARNINGS_MAX);
+    fn start_thread(&mut self) {
+        let (lines, waiting) = sync_channel(QUEUED_WARNINGS_MAX);
         let thread = thread::Builder::new().name("horus log".to_owned());
-        let thread = thread.spawn(move || print_all(&waiting)).ok();
+        let thread = thread
+            .spawn(move || print_warnings_and_deferred_lines(&waiting))
+            .ok();
         let warnings = WarningQueue { lines, left_out: 0 };
         self.running = thread.map(|thread| PrinterThread { thread, warnings });
     }
@@ -91,21 +93,21 @@ impl Printer {
 
 /// Prints the warnings, and the lines of threads that must not wait for stderr, until no more
 /// warnings can come.
-fn print_all(warnings: &Receiver<String>) {
+fn print_warnings_and_deferred_lines(warnings: &Receiver<String>) {
     become_library_thread();
     loop {
         let waiting = warnings.recv_timeout(PRINT_PERIOD);
         if let Ok(warning) = &waiting {
             stderr::print_warning(format_args!("{warning}"));
         }
-        print_deferred();
+        print_deferred_lines();
         if waiting == Err(RecvTimeoutError::Disconnected) {
             return;
         }
     }
 }
 
-impl Drop for Printer {
+impl Drop for StderrPrinter {
     /// Ends the thread. Before that, waits until all lines that were logged so far are printed, but
     /// at most a second.
     fn drop(&mut self) {

@@ -26,10 +26,10 @@ use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
 const RING_LANES: u32 = 4;
 /// The longest time for which a thread waits for the first lane before it takes another one, in
 /// nanoseconds. WHY: the first lane keeps the most lines, and writing a line takes about 300 ns.
-const FIRST_LANE_WAIT_NS: u64 = 1000;
+const FIRST_LANE_WAIT_MAX_NS: u64 = 1000;
 /// The longest time for which a thread waits for a lane, in nanoseconds. After that, its line is
 /// lost. WHY it waits: the threads that have the lanes are probably just writing their lines.
-const LANE_WAIT_NS: u64 = 10_000;
+const LANE_WAIT_MAX_NS: u64 = 10_000;
 /// The number of slots of the first lane, divided by the number of slots of each other lane.
 const FIRST_LANE_CAPACITY_FACTOR: u64 = 8;
 
@@ -39,12 +39,12 @@ const LINES_PER_BATCH_MAX: usize = 4096;
 
 /// The largest number of lines that a log can be made to keep: with more, a lane would have more
 /// slots than a topic permits.
-pub(super) const LINES_MAX: u32 = 917_504;
+pub(super) const LOG_LINES_MAX: u32 = 917_504;
 
 /// The largest number of logs of dead processes that are kept for one program.
-const LOGS_KEPT_PER_PROGRAM: usize = 4;
+const LOGS_OF_DEAD_PROCESSES_PER_PROGRAM_MAX: usize = 4;
 /// The largest number of logs of dead processes that are kept for all programs together.
-const LOGS_KEPT: usize = 32;
+const LOGS_OF_DEAD_PROCESSES_MAX: usize = 32;
 
 /// The namespace and size of the topic that holds a process's log lines.
 #[derive(Debug)]
@@ -69,13 +69,13 @@ pub(super) struct LogRing {
     /// Number of lines that threads have logged so far and left to another thread to print. It
     /// wraps around.
     deferred: AtomicU32,
-    own_reader: Mutex<OwnLogReader>,
+    own_reader: Mutex<OwnProcessLogReader>,
 }
 
 /// Reads the lines that this process has logged. One thread uses it to print the lines of the
 /// threads that must not wait for stderr.
 #[derive(Debug)]
-pub(super) struct OwnLogReader {
+pub(super) struct OwnProcessLogReader {
     observer: Subscriber<LogLine>,
     /// The value of [`LogRing::deferred`] before the last time that all lines were read. WHY not
     /// `printed`: a line may be printed before it is counted.
@@ -111,7 +111,7 @@ impl LogRing {
             slots: slots[0] + u64::from(RING_LANES - 1) * slots[1],
             lines: AtomicU64::new(0),
             deferred: AtomicU32::new(0),
-            own_reader: Mutex::new(OwnLogReader {
+            own_reader: Mutex::new(OwnProcessLogReader {
                 observer: log_topic_builder(&namespace, &name).observer()?,
                 seen: 0,
                 printed: 0,
@@ -127,7 +127,7 @@ impl LogRing {
         header.process_id = self.process_id;
         // Relaxed: each number is given once, and orders nothing else.
         header.sequence = self.lines.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(mut lane) = self.lock_lane() {
+        if let Some(mut lane) = self.lock_idle_lane() {
             // WHY errors are ignored: a loan fails if the file was truncated, and the log itself
             // would be the place to report that.
             if let Ok(mut loan) = lane.loan(header) {
@@ -143,7 +143,7 @@ impl LogRing {
     }
 
     /// Locks a lane to which no other thread writes. Returns `None` if there is none for 10 µs.
-    fn lock_lane(&self) -> Option<MutexGuard<'_, Publisher<LogLine>>> {
+    fn lock_idle_lane(&self) -> Option<MutexGuard<'_, Publisher<LogLine>>> {
         let first_lane = self.lanes.first()?;
         if let Some(lane) = try_lock(first_lane) {
             return Some(lane);
@@ -152,12 +152,12 @@ impl LogRing {
         let begin_ns = clock.now_ns();
         loop {
             let waited_ns = clock.now_ns().saturating_sub(begin_ns);
-            let lane = if waited_ns < FIRST_LANE_WAIT_NS {
+            let lane = if waited_ns < FIRST_LANE_WAIT_MAX_NS {
                 try_lock(first_lane)
             } else {
                 self.lanes.iter().find_map(try_lock)
             };
-            if lane.is_some() || waited_ns >= LANE_WAIT_NS {
+            if lane.is_some() || waited_ns >= LANE_WAIT_MAX_NS {
                 return lane;
             }
             std::hint::spin_loop();
@@ -174,7 +174,7 @@ impl LogRing {
         };
         // ORDERING(deferred): Acquire. Pairs with the addition in `write`.
         let deferred = self.deferred.load(Ordering::Acquire);
-        if own.seen == deferred || !own.print_unread_lines(self.slots, print) {
+        if own.seen == deferred || !own.print_until_all_are_read(self.slots, print) {
             return;
         }
         own.seen = deferred;
@@ -187,10 +187,10 @@ impl LogRing {
     }
 }
 
-impl OwnLogReader {
+impl OwnProcessLogReader {
     /// Reads at most `lines_max` lines, and calls `print` for each line that another thread has
     /// logged without printing it. Returns true if no unread line is left.
-    fn print_unread_lines(&mut self, lines_max: u64, print: impl Fn(&LogLine)) -> bool {
+    fn print_until_all_are_read(&mut self, lines_max: u64, print: impl Fn(&LogLine)) -> bool {
         let mut lines_read = 0;
         while lines_read < lines_max {
             let mut batch: Vec<_> = self.observer.try_iter().take(LINES_PER_BATCH_MAX).collect();
@@ -263,12 +263,14 @@ fn remove_old_logs(namespace: &Arc<Namespace>) {
     let mut dead: Vec<_> = logs
         .filter(|log| is_log_of_dead_process(namespace, log))
         .collect();
-    dead.sort_by_cached_key(|log| time_of_last_line(namespace, log));
+    dead.sort_by_cached_key(|log| last_line_time_us(namespace, log));
     let mut of_program: HashMap<&str, usize> = HashMap::new();
     for (newer, log) in dead.iter().rev().enumerate() {
         let of_program = of_program.entry(&log.program).or_default();
         *of_program += 1;
-        if newer >= LOGS_KEPT || *of_program > LOGS_KEPT_PER_PROGRAM {
+        if newer >= LOGS_OF_DEAD_PROCESSES_MAX
+            || *of_program > LOGS_OF_DEAD_PROCESSES_PER_PROGRAM_MAX
+        {
             let _ = remove_topic(namespace, &log.to_string());
         }
     }
@@ -278,7 +280,7 @@ fn remove_old_logs(namespace: &Arc<Namespace>) {
 /// is none. Costs some 50 µs.
 ///
 /// WHY not the time in the name of the log: the system clock may have been set back since then.
-fn time_of_last_line(namespace: &Arc<Namespace>, log: &LogName) -> u64 {
+fn last_line_time_us(namespace: &Arc<Namespace>, log: &LogName) -> u64 {
     let topic = log_topic_builder(namespace, &log.to_string());
     let line = topic.observer().ok().and_then(|mut lines| lines.latest());
     line.map_or(0, |line| line.monotonic_ns)
@@ -441,7 +443,7 @@ mod tests {
 
     #[test]
     fn the_largest_log_fits_into_a_topic() {
-        assert!(slots_for_lines(LINES_MAX.into()) <= LANE_CAPACITY_MAX);
-        assert!(slots_for_lines(u64::from(LINES_MAX) + 1) > LANE_CAPACITY_MAX);
+        assert!(slots_for_lines(LOG_LINES_MAX.into()) <= LANE_CAPACITY_MAX);
+        assert!(slots_for_lines(u64::from(LOG_LINES_MAX) + 1) > LANE_CAPACITY_MAX);
     }
 }

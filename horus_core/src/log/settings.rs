@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::LogError;
 use super::filter::LogFilter;
 use super::logger::LOGGER;
-use super::ring::{LINES_MAX, RingSettings};
+use super::ring::{LOG_LINES_MAX, RingSettings};
 use super::sink::{self, LogSink};
 use super::{stderr, topic_path};
 use crate::message::Text;
@@ -18,7 +18,7 @@ const FILTER_VARIABLE: &str = "HORUS_LOG";
 /// The environment variable that says whether lines are written to stderr.
 pub(super) const STDERR_VARIABLE: &str = "HORUS_LOG_STDERR";
 /// The number of lines that a log keeps if [`LogSettings::lines`] is not called.
-const DEFAULT_LINES: u32 = 448;
+const DEFAULT_LOG_LINES: u32 = 448;
 
 /// The settings of the log of this process. Environment variables override these settings: see
 /// [the module](super#environment).
@@ -102,7 +102,7 @@ impl LogSettings {
     ///
     /// Returns [`LogError`] if the log is already open, or if the topic cannot be opened.
     pub fn open(self) -> Result<(), LogError> {
-        sink::open(|| self.into_sink()).map(drop)
+        sink::open_sink(|| self.into_sink()).map(drop)
     }
 
     /// Opens the log of this process, as [`Self::open`] does, and makes it the logger of the crate
@@ -113,7 +113,7 @@ impl LogSettings {
     /// Returns the errors of [`Self::open`], and [`LogError::OtherLogger`] if the crate `log`
     /// already has another logger.
     pub fn init(self) -> Result<(), LogError> {
-        let sink = sink::open(|| self.into_sink())?;
+        let sink = sink::open_sink(|| self.into_sink())?;
         ::log::set_logger(&LOGGER).map_err(|_| LogError::OtherLogger)?;
         ::log::set_max_level(sink.max_level());
         Ok(())
@@ -160,7 +160,10 @@ impl LogSettings {
             writes_stderr,
             ring: RingSettings {
                 program: self.program.unwrap_or_else(topic_path::program_name),
-                lines: self.lines.unwrap_or(DEFAULT_LINES).clamp(16, LINES_MAX),
+                lines: self
+                    .lines
+                    .unwrap_or(DEFAULT_LOG_LINES)
+                    .clamp(16, LOG_LINES_MAX),
                 config: match self.config {
                     Some(config) => config,
                     None => NamespaceConfig::from_env()?,

@@ -32,10 +32,10 @@ pub(super) struct LogSink {
     pub(super) ring: RingSettings,
 }
 
-/// Opens the log of this process with the settings that `resolve` returns. `resolve` is called only
-/// if the log is not open yet.
-pub(super) fn open(
-    resolve: impl FnOnce() -> Result<LogSink, LogError>,
+/// Opens the log of this process with the settings that `create_sink` returns. `create_sink` is
+/// called only if the log is not open yet.
+pub(super) fn open_sink(
+    create_sink: impl FnOnce() -> Result<LogSink, LogError>,
 ) -> Result<&'static LogSink, LogError> {
     // WHY fork-local: a child may be forked while another thread holds the lock.
     static OPEN_LOCK: ForkLocal<Mutex<()>> = ForkLocal::new();
@@ -44,7 +44,7 @@ pub(super) fn open(
     if LOG_SINK.get().is_some() {
         return Err(LogError::AlreadyOpen);
     }
-    let sink = resolve()?;
+    let sink = create_sink()?;
     let ring = LogRing::open(&sink.ring)?;
     // WHY the order: a thread that finds the log open must find its ring, too. It was not set
     // before, unless an earlier attempt in this process failed in between.
@@ -60,7 +60,7 @@ pub(super) fn current_sink() -> Option<&'static LogSink> {
 
 /// Prints the lines that real-time threads have logged since the last call. Costs some nanoseconds
 /// if there are none.
-pub(super) fn print_deferred() {
+pub(super) fn print_deferred_lines() {
     let Some(ring) = current_sink().and_then(LogSink::ring) else {
         return;
     };

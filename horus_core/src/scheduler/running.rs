@@ -11,7 +11,7 @@ use horus_shm::internals::termination::TerminationSignals;
 use horus_shm::internals::{RemainingThreads, remaining_threads};
 
 use super::Scheduler;
-use crate::log::Printer;
+use crate::log::StderrPrinter;
 use crate::message::NodeEvent;
 use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::plan::NodeClass;
@@ -144,7 +144,7 @@ impl Running {
             endpoints,
             signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
             on_event,
-            printer: Printer::default(),
+            printer: StderrPrinter::default(),
             is_emergency: false,
             last_stop_message: None,
             emergency_stop_ns: 0,

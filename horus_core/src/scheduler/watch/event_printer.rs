@@ -1,11 +1,11 @@
 //! Prints the events of a scheduler whose program has set no callback for them.
 
-use crate::log::{self, EscapedText, Printer};
+use crate::log::{self, EscapedText, StderrPrinter};
 use crate::message::{DiagnosticStatus, NodeEvent, Text};
 
 /// Logs an event whose level is not OK. If this process has no log, prints the event to stderr.
 /// Ignores events whose level is OK. Never waits for stderr.
-pub(super) fn print_unless_ok(event: &NodeEvent, printer: &mut Printer) {
+pub(super) fn print_unless_ok(event: &NodeEvent, printer: &mut StderrPrinter) {
     let level = match event.level {
         DiagnosticStatus::OK => return,
         DiagnosticStatus::ERROR => log::Level::Error,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
-use crate::log::{Printer, set_real_time_thread, take_waiting_warnings};
+use crate::log::{StderrPrinter, set_real_time_thread, take_queued_warnings};
 use crate::message::{EmergencyStop, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::report::StopReason;
@@ -73,7 +73,7 @@ pub(crate) struct Supervisor {
     pub(crate) signals: Weak<TerminationSignals>,
     /// The callback that receives the events; `None` if they are logged or printed.
     pub(crate) on_event: Option<EventCallback>,
-    pub(crate) printer: Printer,
+    pub(crate) printer: StderrPrinter,
     /// True during an emergency stop: if one was sent, or if one may have been sent that cannot be
     /// received.
     pub(crate) is_emergency: bool,
@@ -152,8 +152,8 @@ impl Supervisor {
             self.check_groups(now_ns);
             self.poll_commands(now_ns);
             self.report_events();
-            self.printer.start_if_needed();
-            for warning in take_waiting_warnings() {
+            self.printer.start_thread_if_needed();
+            for warning in take_queued_warnings() {
                 self.printer.print_warning(format_args!("{warning}"));
             }
             if now_ns >= status_ns {
