@@ -322,7 +322,7 @@ impl<'a, H: Header> FramedLoan<'a, H> {
     }
 
     /// Returns the label that identifies the topic in errors.
-    pub(crate) fn label(&self) -> TopicLabel {
+    pub(crate) fn topic_label(&self) -> TopicLabel {
         self.data.loan.label()
     }
 
@@ -432,7 +432,7 @@ impl<H: Header> Encoded for Framed<H> {
         let start = size_of::<H>();
         Some(Self {
             header,
-            data: buffer.take(start..start + data),
+            data: buffer.take_range(start..start + data),
         })
     }
 

@@ -129,7 +129,7 @@ pub trait Message: Pod + Send + Sync + 'static {
 pub fn build_default_bytes<M: Message>(
     set_fields: impl FnOnce(&mut Option<Box<[u8]>>),
 ) -> Option<Box<[u8]>> {
-    if let Some(name) = standard::name_of_type(TypeId::of::<M>()) {
+    if let Some(name) = standard::standard_type_name(TypeId::of::<M>()) {
         return standard_default(name).filter(|bytes| bytes.iter().any(|byte| *byte != 0));
     }
     let mut bytes = None;
@@ -224,7 +224,7 @@ impl Constant {
             panic!("an integer is a primitive")
         };
         Self {
-            name: schema::bare_name(name),
+            name: schema::name_without_raw_prefix(name),
             kind,
             value,
             doc,
@@ -268,7 +268,7 @@ impl Field {
     #[must_use]
     pub const fn of<T: FieldType>(name: &'static str, offset: usize, doc: &'static str) -> Self {
         Self {
-            name: schema::bare_name(name),
+            name: schema::name_without_raw_prefix(name),
             kind: T::KIND,
             offset,
             count: T::ELEMENT_COUNT,

@@ -44,7 +44,7 @@ pub const SCHEMA_TEXT_BYTES_MAX: usize = 15 * 1024;
 /// The maximum number of arrays of messages inside which a field may be nested.
 pub const ARRAY_NESTING_MAX: usize = 8;
 
-const VERSION_LINE: &str = "horus schema 1";
+const SCHEMA_VERSION_LINE: &str = "horus schema 1";
 
 /// Computes FNV-1a with 128 bits and the official parameters.
 #[must_use]
@@ -84,7 +84,7 @@ impl Schema {
         let doc = "";
         let constants = [].as_slice();
         let schema = Self {
-            name: bare_name(name),
+            name: name_without_raw_prefix(name),
             size,
             align,
             fields,
@@ -229,7 +229,7 @@ impl<'a> SchemaWriter<'a> {
     }
 
     const fn write_schema(&mut self, schema: &Schema) {
-        self.write_text(VERSION_LINE);
+        self.write_text(SCHEMA_VERSION_LINE);
         self.write_text("\nmessage ");
         self.write_text(schema.name);
         self.write_text("\nsize ");
@@ -264,13 +264,13 @@ impl<'a> SchemaWriter<'a> {
                         offset,
                         field.count,
                     );
-                    self.write_arrays(outer);
+                    self.write_enclosing_arrays(outer);
                     self.write_byte(b'\n');
                 }
                 FieldKind::Text(bytes) => {
                     let text = EnclosingField { field, outer };
                     self.write_field_start(&text, Primitive::Char, offset, bytes);
-                    self.write_arrays(Some(&text));
+                    self.write_enclosing_arrays(Some(&text));
                     self.write_byte(b'\n');
                 }
                 FieldKind::Message(inner) => {
@@ -314,9 +314,9 @@ impl<'a> SchemaWriter<'a> {
 
     /// Writes the last part of a number's line: the arrays that enclose the number. Returns how
     /// many arrays these are.
-    const fn write_arrays(&mut self, outer: Option<&EnclosingField<'_>>) -> usize {
+    const fn write_enclosing_arrays(&mut self, outer: Option<&EnclosingField<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
-        let outside = self.write_arrays(outer.outer);
+        let outside = self.write_enclosing_arrays(outer.outer);
         if outer.field.count == 1 {
             return outside;
         }
@@ -356,7 +356,7 @@ impl<'a> SchemaWriter<'a> {
 }
 
 /// Returns `name` without the prefix `r#` of a raw identifier, which other languages do not have.
-pub(super) const fn bare_name(name: &'static str) -> &'static str {
+pub(super) const fn name_without_raw_prefix(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
         _ => name,

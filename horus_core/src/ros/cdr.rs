@@ -27,10 +27,11 @@ const BIG_ENDIAN_CDR_ID: [u8; 2] = [0, 0];
 /// The first two bytes of the encapsulation if the fields are little-endian.
 const LITTLE_ENDIAN_CDR_ID: [u8; 2] = [0, 1];
 
-/// Returns how many padding bytes must be inserted at offset `at` before a number of `size` bytes.
-/// `at` is counted from the first byte of the encapsulation. `size` must be a power of two.
-const fn padding_before(at: usize, size: usize) -> usize {
-    at.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (size - 1)
+/// Returns how many padding bytes must be inserted at `offset` before a number with this
+/// `alignment`, which must be a power of two. `offset` is counted from the first byte of the
+/// encapsulation.
+const fn padding_bytes_before(offset: usize, alignment: usize) -> usize {
+    offset.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (alignment - 1)
 }
 
 macro_rules! write_numbers {
@@ -157,7 +158,7 @@ impl<'a> CdrWriter<'a> {
     }
 
     fn align(&mut self, size: usize) {
-        self.write_bytes(&[0; 8][..padding_before(self.at, size)]);
+        self.write_bytes(&[0; 8][..padding_bytes_before(self.at, size)]);
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) {
@@ -287,7 +288,7 @@ impl<'a> CdrReader<'a> {
     /// Returns the offset of the next four-byte number, such as the length of a string or sequence.
     /// The padding before the number is skipped.
     pub(super) const fn next_length_offset(&self) -> usize {
-        self.at + padding_before(self.at, 4)
+        self.at + padding_bytes_before(self.at, 4)
     }
 
     /// Checks that all bytes of the message have been read.
@@ -301,13 +302,13 @@ impl<'a> CdrReader<'a> {
     pub const fn finish(self) -> Result<(), CdrError> {
         match self.bytes.len() - self.at {
             0 => Ok(()),
-            left if left == padding_before(self.at, 4) => Ok(()),
+            left if left == padding_bytes_before(self.at, 4) => Ok(()),
             left => Err(CdrError::Trailing { at: self.at, left }),
         }
     }
 
     fn read_number<const N: usize>(&mut self) -> Result<[u8; N], CdrError> {
-        self.bytes(padding_before(self.at, N))?;
+        self.bytes(padding_bytes_before(self.at, N))?;
         let mut number = [0; N];
         number.copy_from_slice(self.bytes(N)?);
         Ok(number)

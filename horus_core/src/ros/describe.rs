@@ -121,17 +121,17 @@ macro_rules! ros_message {
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         ignored $kind:ident[] $field:ident; $($rest:tt)*) => {
-        wire::IgnoredSequence::<wire::$kind>::$op($c)?;
+        wire::SequenceAbsentInHorus::<wire::$kind>::$op($c)?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         zero float64 $($ros:ident).+; $($rest:tt)*) => {
-        wire::RosOnlyZero::$op(stringify!($($ros).+), $c)?;
+        wire::ZeroFieldAbsentInHorus::$op(stringify!($($ros).+), $c)?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         absent $field:ident = $value:expr; $($rest:tt)*) => {
-        wire::HorusOnlyField::$op(ros_message!(@borrow $op $m.$field), $value);
+        wire::FieldAbsentInRos::$op(ros_message!(@borrow $op $m.$field), $value);
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
@@ -142,7 +142,7 @@ macro_rules! ros_message {
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         $kind:ident[] data = $length:ident; $($rest:tt)*) => {
         wire::TrailingData::$op(ros_message!(@borrow $op $d), "data", $c)?;
-        wire::HorusOnlyField::$op(ros_message!(@borrow $op $m.$length), $d.len() as u64);
+        wire::FieldAbsentInRos::$op(ros_message!(@borrow $op $m.$length), $d.len() as u64);
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]

@@ -61,9 +61,12 @@ impl FromCdr for Framed<LidarScanHeader> {
         message.count = wanted as u32;
         message.has_intensities = u8::from(found != 0);
         let mut scan = Framed::zeroed(message)?;
-        read_floats(scan.ranges_mut().expect(OWNED_IS_ALIGNED), &mut ranges)?;
         read_floats(
-            scan.intensities_mut().expect(OWNED_IS_ALIGNED),
+            scan.ranges_mut().expect(OWNED_BUFFER_IS_ALIGNED),
+            &mut ranges,
+        )?;
+        read_floats(
+            scan.intensities_mut().expect(OWNED_BUFFER_IS_ALIGNED),
             &mut intensities,
         )?;
         Ok((scan, ()))
@@ -72,7 +75,7 @@ impl FromCdr for Framed<LidarScanHeader> {
 
 /// The panic message for a misaligned buffer. The panic cannot happen, because this library has
 /// allocated the buffer.
-const OWNED_IS_ALIGNED: &str = "an owned buffer is aligned";
+const OWNED_BUFFER_IS_ALIGNED: &str = "an owned buffer is aligned";
 
 /// Skips a sequence of `float32` and returns how many elements it has.
 fn skip_floats(from: &mut CdrReader<'_>) -> Result<usize, CdrError> {
@@ -93,7 +96,7 @@ fn read_floats(numbers: &mut [f32], from: &mut CdrReader<'_>) -> Result<(), CdrE
 
 /// The sequences of numbers in a `JointState` of ROS: the name of each, and a function that returns
 /// the corresponding field of a [`Joint`].
-const JOINT_NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
+const JOINT_STATE_SEQUENCES: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
     ("position", |joint| &mut joint.position),
     ("velocity", |joint| &mut joint.velocity),
     ("effort", |joint| &mut joint.effort),
@@ -110,7 +113,7 @@ impl<D: AsRef<[u8]>> RosMessage for Framed<JointStateArrayHeader, D> {
         let data = self.data();
         out.count(joints_in(data).len())?;
         joints_in(data).try_for_each(|joint| wire::string::write(&joint.name, "name", out))?;
-        for (_, number) in JOINT_NUMBERS {
+        for (_, number) in JOINT_STATE_SEQUENCES {
             let numbers = || joints_in(data).map(|mut joint| *number(&mut joint));
             let is_measured = !numbers().all(f64::is_nan);
             out.count(if is_measured { numbers().len() } else { 0 })?;
@@ -131,7 +134,7 @@ impl FromCdr for Framed<JointStateArrayHeader> {
         read_joint_sequence(&mut state, "name", 4, from, |joint, from| {
             wire::string::read(&mut joint.name, "name", from)
         })?;
-        for (field, number) in JOINT_NUMBERS {
+        for (field, number) in JOINT_STATE_SEQUENCES {
             read_joint_sequence(&mut state, field, size_of::<f64>(), from, |joint, from| {
                 *number(joint) = from.f64()?;
                 Ok(())
@@ -167,7 +170,7 @@ fn read_joint_sequence(
             *state = Framed::zeroed(header)?;
             state
                 .joints_mut()
-                .expect(OWNED_IS_ALIGNED)
+                .expect(OWNED_BUFFER_IS_ALIGNED)
                 .fill(Joint::UNMEASURED);
         }
         (_, wanted) if wanted == found => {}
@@ -180,6 +183,6 @@ fn read_joint_sequence(
             });
         }
     }
-    let joints = state.joints_mut().expect(OWNED_IS_ALIGNED);
+    let joints = state.joints_mut().expect(OWNED_BUFFER_IS_ALIGNED);
     joints.iter_mut().try_for_each(|joint| read(joint, from))
 }

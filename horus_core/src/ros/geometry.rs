@@ -81,12 +81,12 @@ ros_message! {
 
 ros_message! {
     CmdVel = "geometry_msgs/msg/Twist", () {
-        float64_of_f32 linear.x = linear;
+        float64_stored_as_f32 linear.x = linear;
         zero float64 linear.y;
         zero float64 linear.z;
         zero float64 angular.x;
         zero float64 angular.y;
-        float64_of_f32 angular.z = angular;
+        float64_stored_as_f32 angular.z = angular;
     }
 }
 

@@ -185,7 +185,7 @@ ros_message! {
     PointField = "sensor_msgs/msg/PointField", () {
         string name;
         uint32 offset;
-        datatype datatype = dtype;
+        point_field_datatype datatype = dtype;
         uint32 count;
     }
 }

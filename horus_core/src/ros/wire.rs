@@ -71,9 +71,9 @@ impl RosField<u8> for RosBool {
 }
 
 /// A `float64` in ROS, stored as an `f32` in the horus message.
-pub(super) enum float64_of_f32 {}
+pub(super) enum float64_stored_as_f32 {}
 
-impl RosField<f32> for float64_of_f32 {
+impl RosField<f32> for float64_stored_as_f32 {
     const ENCODED_BYTES_MIN: usize = 8;
 
     fn write(value: &f32, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -283,9 +283,9 @@ impl<W> Sequence<W> {
 
 /// A sequence that the horus message does not have. It is written as empty, and skipped when a
 /// message is read.
-pub(super) struct IgnoredSequence<W>(std::marker::PhantomData<W>);
+pub(super) struct SequenceAbsentInHorus<W>(std::marker::PhantomData<W>);
 
-impl<W> IgnoredSequence<W> {
+impl<W> SequenceAbsentInHorus<W> {
     pub(super) fn write(out: &mut CdrWriter<'_>) -> WriteResult {
         out.u32(0);
         Ok(())
@@ -304,14 +304,14 @@ impl<W> IgnoredSequence<W> {
 pub(super) trait MaybeAbsent: Copy {
     const ABSENT_VALUE: Self;
     /// The value of the array elements that are not in use: those after the first `count` elements.
-    const UNUSED_ELEMENT: Self;
+    const UNUSED_ELEMENT_VALUE: Self;
 
     fn is_absent(&self) -> std::primitive::bool;
 }
 
 impl MaybeAbsent for f32 {
     const ABSENT_VALUE: Self = Self::NAN;
-    const UNUSED_ELEMENT: Self = 0.0;
+    const UNUSED_ELEMENT_VALUE: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
@@ -320,7 +320,7 @@ impl MaybeAbsent for f32 {
 
 impl MaybeAbsent for f64 {
     const ABSENT_VALUE: Self = Self::NAN;
-    const UNUSED_ELEMENT: Self = 0.0;
+    const UNUSED_ELEMENT_VALUE: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
@@ -329,7 +329,7 @@ impl MaybeAbsent for f64 {
 
 impl<const N: usize> MaybeAbsent for Text<N> {
     const ABSENT_VALUE: Self = Self::EMPTY;
-    const UNUSED_ELEMENT: Self = Self::EMPTY;
+    const UNUSED_ELEMENT_VALUE: Self = Self::EMPTY;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_empty()
@@ -424,7 +424,7 @@ impl<W> CountedSequence<W> {
     }
 }
 
-/// Sets the array elements after the ones in use to [`MaybeAbsent::UNUSED_ELEMENT`], once all
+/// Sets the array elements after the ones in use to [`MaybeAbsent::UNUSED_ELEMENT_VALUE`], once all
 /// sequences of a [`ParallelSequence`] group have been read.
 pub(super) struct UnusedElementReset;
 
@@ -435,7 +435,7 @@ impl UnusedElementReset {
         values
             .iter_mut()
             .skip(*count as usize)
-            .for_each(|element| *element = T::UNUSED_ELEMENT);
+            .for_each(|element| *element = T::UNUSED_ELEMENT_VALUE);
     }
 }
 
@@ -470,9 +470,9 @@ impl TrailingData {
 
 /// A field that the ROS type does not have. It is not written. When a message is read, it gets a
 /// given value.
-pub(super) struct HorusOnlyField;
+pub(super) struct FieldAbsentInRos;
 
-impl HorusOnlyField {
+impl FieldAbsentInRos {
     pub(super) const fn write<T: Copy>(_: &T, _: T) {}
 
     pub(super) fn read<T>(field: &mut T, value: T) {
@@ -482,9 +482,9 @@ impl HorusOnlyField {
 
 /// A `float64` that the horus message does not have. It is written as 0. Any other value is an
 /// error when a message is read.
-pub(super) struct RosOnlyZero;
+pub(super) struct ZeroFieldAbsentInHorus;
 
-impl RosOnlyZero {
+impl ZeroFieldAbsentInHorus {
     pub(super) fn write(_: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.f64(0.0);
         Ok(())
@@ -504,7 +504,7 @@ impl RosOnlyZero {
 
 /// The number types that the fields of a point cloud may have. The index in this array is the
 /// number of the type in `sensor_msgs/PointField`.
-const DATATYPES: [Option<DType>; 9] = [
+const POINT_FIELD_DTYPES: [Option<DType>; 9] = [
     None,
     Some(DType::I8),
     Some(DType::U8),
@@ -518,14 +518,14 @@ const DATATYPES: [Option<DType>; 9] = [
 
 /// The element type of a point cloud's field: a [`DType`] code in the horus message, a number of
 /// `sensor_msgs/PointField` in ROS.
-pub(super) enum datatype {}
+pub(super) enum point_field_datatype {}
 
-impl RosField<u8> for datatype {
+impl RosField<u8> for point_field_datatype {
     const ENCODED_BYTES_MIN: usize = 1;
 
     fn write(value: &u8, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let dtype = DType::from_code(*value);
-        let known = DATATYPES
+        let known = POINT_FIELD_DTYPES
             .iter()
             .position(|known| known.is_some() && *known == dtype);
         let name = || dtype.map_or(Cow::Owned(value.to_string()), |dtype| dtype.name().into());
@@ -539,7 +539,7 @@ impl RosField<u8> for datatype {
 
     fn read(value: &mut u8, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
         let code = from.u8()?;
-        let dtype = DATATYPES.get(usize::from(code)).copied().flatten();
+        let dtype = POINT_FIELD_DTYPES.get(usize::from(code)).copied().flatten();
         let no_place = || CdrError::NotRepresentable {
             at: from.at(),
             field,

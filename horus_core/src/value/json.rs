@@ -59,14 +59,14 @@ const JSON_TYPE: &str = "json";
 
 /// The path of the field with an empty name in the outermost object. No escaped name begins with
 /// this text.
-const EMPTY_NAME: &str = r"\e";
+const EMPTY_NAME_PATH: &str = r"\e";
 
 /// Maximum total length of the paths in the list of types: this many bytes for each byte of the
 /// value.
-const PATH_BYTES_PER_BYTE: usize = 16;
+const PATH_BYTES_PER_VALUE_BYTE: usize = 16;
 /// Total length in bytes of the paths in the list of types that is always permitted, however small
 /// the value is.
-const PATH_BYTES_MIN: usize = 64 * 1024;
+const PERMITTED_PATH_BYTES_MIN: usize = 64 * 1024;
 
 const BYTES_TYPE: &str = "bytes";
 const MAP_TYPE: &str = "map";
@@ -116,9 +116,9 @@ pub struct TypesTooLong {
 /// [`TypesTooLong`] if the paths of the listed types have more than 64 KiB, and more than 16 times
 /// as many bytes as the value: its texts and bytes, and 8 bytes for each value in it.
 pub fn to_json(value: &Value) -> Result<Value, TypesTooLong> {
-    let bytes_max = content_bytes(value).saturating_mul(PATH_BYTES_PER_BYTE);
+    let bytes_max = content_bytes(value).saturating_mul(PATH_BYTES_PER_VALUE_BYTE);
     let mut writer = JsonWriter {
-        path_bytes_max: bytes_max.max(PATH_BYTES_MIN),
+        path_bytes_max: bytes_max.max(PERMITTED_PATH_BYTES_MIN),
         ..JsonWriter::default()
     };
     let is_object = object_pairs(value)
@@ -229,10 +229,9 @@ impl JsonWriter {
     }
 
     fn convert_array(&mut self, values: &[Value]) -> Value {
-        let converted = values
-            .iter()
-            .enumerate()
-            .map(|(index, value)| self.convert_at(&index_step(index), |this| this.convert(value)));
+        let converted = values.iter().enumerate().map(|(index, value)| {
+            self.convert_at_subpath(&index_path_suffix(index), |this| this.convert(value))
+        });
         Value::Array(converted.collect())
     }
 
@@ -240,8 +239,8 @@ impl JsonWriter {
         let mut converted = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
             let name = key.as_str().unwrap_or_default();
-            let step = field_step(&self.path, name);
-            let value = self.convert_at(&step, |this| this.convert(value));
+            let suffix = field_path_suffix(&self.path, name);
+            let value = self.convert_at_subpath(&suffix, |this| this.convert(value));
             converted.push((key.clone(), value));
         }
         Value::Map(converted)
@@ -252,19 +251,24 @@ impl JsonWriter {
         let mut converted = Vec::with_capacity(pairs.len());
         for (index, (key, value)) in pairs.iter().enumerate() {
             let pair = |this: &mut Self| {
-                let key = this.convert_at(&index_step(0), |this| this.convert(key));
-                let value = this.convert_at(&index_step(1), |this| this.convert(value));
+                let key = this.convert_at_subpath(&index_path_suffix(0), |this| this.convert(key));
+                let value =
+                    this.convert_at_subpath(&index_path_suffix(1), |this| this.convert(value));
                 Value::Array(vec![key, value])
             };
-            converted.push(self.convert_at(&index_step(index), pair));
+            converted.push(self.convert_at_subpath(&index_path_suffix(index), pair));
         }
         Value::Array(converted)
     }
 
-    /// Calls `convert` with the path extended by `step`, and then restores the path.
-    fn convert_at(&mut self, step: &str, convert: impl FnOnce(&mut Self) -> Value) -> Value {
+    /// Calls `convert` with the path extended by `suffix`, and then restores the path.
+    fn convert_at_subpath(
+        &mut self,
+        suffix: &str,
+        convert: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
         let length = self.path.len();
-        self.path.push_str(step);
+        self.path.push_str(suffix);
         let converted = convert(self);
         self.path.truncate(length);
         converted
@@ -277,28 +281,28 @@ fn array_type_name(array: &TypedArray) -> String {
     format!("{}[{}]", array.dtype(), shape.collect::<Vec<_>>().join(","))
 }
 
-fn index_step(index: usize) -> String {
+fn index_path_suffix(index: usize) -> String {
     format!("[{index}]")
 }
 
 /// Returns the text that must be appended to `path` to get the path of its field `name`: `.name`,
 /// or `name` if `path` is empty. Escapes dots, brackets and backslashes in the name.
-fn field_step(path: &str, name: &str) -> String {
-    let mut step = String::new();
+fn field_path_suffix(path: &str, name: &str) -> String {
+    let mut suffix = String::new();
     if !path.is_empty() {
-        step.push('.');
+        suffix.push('.');
     }
     for letter in name.chars() {
         if matches!(letter, '.' | '[' | '\\') {
-            step.push('\\');
+            suffix.push('\\');
         }
-        step.push(letter);
+        suffix.push(letter);
     }
     // WHY: the empty path is the whole value.
-    if step.is_empty() {
-        step.push_str(EMPTY_NAME);
+    if suffix.is_empty() {
+        suffix.push_str(EMPTY_NAME_PATH);
     }
-    step
+    suffix
 }
 
 /// Converts an object that [`to_json`] returned back to the original value. Other objects are
@@ -331,22 +335,22 @@ pub fn from_json(json: &Value) -> Result<Value, JsonError> {
     if types.contains_key("") {
         let value = json.get(NON_OBJECT_VALUE_KEY);
         let value = value.ok_or_else(|| JsonError::new(NON_OBJECT_VALUE_KEY, "there"))?;
-        let types = rename_older_paths(types, value.as_map().unwrap_or_default());
+        let types = convert_older_paths(types, value.as_map().unwrap_or_default());
         let mut reader = JsonReader::new(types);
-        return reader.read(value, reader.full_range());
+        return reader.read(value, reader.all_type_entries());
     }
-    let mut reader = JsonReader::new(rename_older_paths(types, pairs));
+    let mut reader = JsonReader::new(convert_older_paths(types, pairs));
     let is_data = |(key, _): &&(Value, Value)| key.as_str() != Some(TYPES_KEY);
-    reader.read_object(pairs.iter().filter(is_data), reader.full_range())
+    reader.read_object(pairs.iter().filter(is_data), reader.all_type_entries())
 }
 
 /// The listed types by their paths.
-type Types<'a> = HashMap<Cow<'a, str>, &'a str>;
+type TypesByPath<'a> = HashMap<Cow<'a, str>, &'a str>;
 
 /// Replaces a `\` that stands for the empty name of a field of the outermost object, as earlier
-/// versions wrote it, by [`EMPTY_NAME`]. A path that may also begin with the escaped name of one of
-/// `fields`, which are those of the outermost object, remains as it is.
-fn rename_older_paths<'a>(types: Types<'a>, fields: &[(Value, Value)]) -> Types<'a> {
+/// versions wrote it, by [`EMPTY_NAME_PATH`]. A path that may also begin with the escaped name of
+/// one of `fields`, which are those of the outermost object, remains as it is.
+fn convert_older_paths<'a>(types: TypesByPath<'a>, fields: &[(Value, Value)]) -> TypesByPath<'a> {
     let begins_a_name = |start: char| {
         let mut names = fields.iter().filter_map(|(key, _)| key.as_str());
         names.any(|name| name.starts_with(start))
@@ -360,7 +364,7 @@ fn rename_older_paths<'a>(types: Types<'a>, fields: &[(Value, Value)]) -> Types<
     };
     let renamed = types.into_iter().map(|(path, kind)| {
         let older = path.strip_prefix('\\').filter(|rest| is_older(rest));
-        let newer = older.map(|rest| Cow::Owned(format!("{EMPTY_NAME}{rest}")));
+        let newer = older.map(|rest| Cow::Owned(format!("{EMPTY_NAME_PATH}{rest}")));
         (newer.unwrap_or(path), kind)
     });
     renamed.collect()
@@ -379,7 +383,7 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    fn new(types: Types<'a>) -> Self {
+    fn new(types: TypesByPath<'a>) -> Self {
         let mut types: Vec<_> = types.into_iter().collect();
         types.sort_unstable();
         Self {
@@ -389,7 +393,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Returns the range of all entries of `self.types`.
-    const fn full_range(&self) -> Range<usize> {
+    const fn all_type_entries(&self) -> Range<usize> {
         0..self.types.len()
     }
 
@@ -400,47 +404,50 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads the value `json` at the current path. `listed` is the range of the entries of
+    /// Reads the value `json` at the current path. `type_entries` is the range of the entries of
     /// `self.types` whose paths begin with this path.
-    fn read(&mut self, json: &Value, listed: Range<usize>) -> Result<Value, JsonError> {
+    fn read(&mut self, json: &Value, type_entries: Range<usize>) -> Result<Value, JsonError> {
         // The path itself, which is the shortest one, comes first.
-        let first = self.types[listed.clone()].first();
+        let first = self.types[type_entries.clone()].first();
         let of_this = first.filter(|(path, _)| path.len() == self.path.len());
         let kind = of_this.map(|(_, kind)| *kind);
         match (kind, json) {
-            (None | Some(JSON_TYPE), Value::Map(pairs)) => self.read_object(pairs.iter(), listed),
+            (None | Some(JSON_TYPE), Value::Map(pairs)) => {
+                self.read_object(pairs.iter(), type_entries)
+            }
             (None | Some(JSON_TYPE), Value::Array(values)) => {
                 let values = values.iter().enumerate();
-                let read = values
-                    .map(|(index, value)| self.read_at(&index_step(index), value, listed.clone()));
+                let read = values.map(|(index, value)| {
+                    self.read_at_subpath(&index_path_suffix(index), value, type_entries.clone())
+                });
                 Ok(Value::Array(read.collect::<Result<_, _>>()?))
             }
             (None | Some(JSON_TYPE), plain) => Ok(plain.clone()),
-            (Some(MAP_TYPE), pairs) => self.read_pairs(pairs, listed),
-            (Some(kind), json) => {
-                read_typed(kind, json).ok_or_else(|| self.error(format!("{kind} as JSON")))
-            }
+            (Some(MAP_TYPE), pairs) => self.read_pairs(pairs, type_entries),
+            (Some(kind), json) => convert_from_json_as(kind, json)
+                .ok_or_else(|| self.error(format!("{kind} as JSON"))),
         }
     }
 
-    /// Reads the value `json` at the current path extended by `step`. `listed` is the range of the
-    /// entries of `self.types` whose paths begin with the current path.
-    fn read_at(
+    /// Reads the value `json` at the current path extended by `suffix`. `type_entries` is the range
+    /// of the entries of `self.types` whose paths begin with the current path.
+    fn read_at_subpath(
         &mut self,
-        step: &str,
+        suffix: &str,
         json: &Value,
-        listed: Range<usize>,
+        type_entries: Range<usize>,
     ) -> Result<Value, JsonError> {
         let length = self.path.len();
-        let types = &self.types[listed.clone()];
+        let types = &self.types[type_entries.clone()];
         let is_before =
-            |(path, _): &(Cow<'_, str>, _)| &path.as_bytes()[length..] < step.as_bytes();
+            |(path, _): &(Cow<'_, str>, _)| &path.as_bytes()[length..] < suffix.as_bytes();
         let before = types.partition_point(is_before);
-        let is_below =
-            |(path, _): &(Cow<'_, str>, _)| path.as_bytes()[length..].starts_with(step.as_bytes());
+        let is_below = |(path, _): &(Cow<'_, str>, _)| {
+            path.as_bytes()[length..].starts_with(suffix.as_bytes())
+        };
         let below = types[before..].partition_point(is_below);
-        let start = listed.start + before;
-        self.path.push_str(step);
+        let start = type_entries.start + before;
+        self.path.push_str(suffix);
         let value = self.read(json, start..start + below);
         self.path.truncate(length);
         value
@@ -449,28 +456,29 @@ impl<'a> JsonReader<'a> {
     fn read_object<'b>(
         &mut self,
         pairs: impl Iterator<Item = &'b (Value, Value)>,
-        listed: Range<usize>,
+        type_entries: Range<usize>,
     ) -> Result<Value, JsonError> {
         let read = pairs.map(|(key, value)| {
             let name = key.as_str();
             let name = name.ok_or_else(|| self.error("an object with text keys"))?;
-            let step = field_step(&self.path, name);
-            let value = self.read_at(&step, value, listed.clone())?;
+            let suffix = field_path_suffix(&self.path, name);
+            let value = self.read_at_subpath(&suffix, value, type_entries.clone())?;
             Ok((key.clone(), value))
         });
         Ok(Value::Map(read.collect::<Result<_, _>>()?))
     }
 
-    fn read_pairs(&mut self, json: &Value, listed: Range<usize>) -> Result<Value, JsonError> {
+    fn read_pairs(&mut self, json: &Value, type_entries: Range<usize>) -> Result<Value, JsonError> {
         let wanted = "an array of pairs";
         let pairs = json.as_array().ok_or_else(|| self.error(wanted))?;
         let read = pairs.iter().enumerate().map(|(index, pair)| {
             let Some([key, value]) = pair.as_array() else {
                 return Err(self.error(wanted));
             };
-            let [of_key, of_value] = [0, 1].map(|at| index_step(index) + &index_step(at));
-            let key = self.read_at(&of_key, key, listed.clone())?;
-            let value = self.read_at(&of_value, value, listed.clone())?;
+            let [of_key, of_value] =
+                [0, 1].map(|at| index_path_suffix(index) + &index_path_suffix(at));
+            let key = self.read_at_subpath(&of_key, key, type_entries.clone())?;
+            let value = self.read_at_subpath(&of_value, value, type_entries.clone())?;
             Ok((key, value))
         });
         Ok(Value::Map(read.collect::<Result<_, _>>()?))
@@ -479,7 +487,7 @@ impl<'a> JsonReader<'a> {
 
 /// Converts `json` back to a value of the type `kind` from the list of types. Returns `None` if
 /// `json` does not have the form of this type.
-fn read_typed(kind: &str, json: &Value) -> Option<Value> {
+fn convert_from_json_as(kind: &str, json: &Value) -> Option<Value> {
     if kind == BYTES_TYPE {
         return Some(Value::Bytes(base64::decode(json.as_str()?)?));
     }

@@ -213,9 +213,9 @@ impl Value {
     /// Elements of a typed array are not values; see [`TypedArray::get`].
     #[must_use]
     pub fn get_path(&self, path: &str) -> Option<&Value> {
-        path::steps(path).try_fold(self, |value, step| match step? {
-            path::Step::Name(name) => value.get(name),
-            path::Step::Index(index) => value.as_array()?.get(index),
+        path::path_steps(path).try_fold(self, |value, step| match step? {
+            path::PathStep::Name(name) => value.get(name),
+            path::PathStep::Index(index) => value.as_array()?.get(index),
         })
     }
 

@@ -2,7 +2,7 @@
 
 /// One step of a path such as `legs[2].x`: a name or an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step<'a> {
+pub(crate) enum PathStep<'a> {
     /// The name of a field or map key.
     Name(&'a str),
     /// An index into an array, counted from 0.
@@ -11,24 +11,24 @@ pub(crate) enum Step<'a> {
 
 /// Returns an iterator over the steps of `path`. It yields `None` for an invalid step, and then
 /// ends. The empty path has no steps.
-pub(crate) fn steps(path: &str) -> Steps<'_> {
-    Steps {
+pub(crate) fn path_steps(path: &str) -> PathSteps<'_> {
+    PathSteps {
         rest: path,
         begins: true,
         ended: path.is_empty(),
     }
 }
 
-/// The iterator over the steps of a path that [`steps`] returns.
+/// The iterator over the steps of a path that [`path_steps`] returns.
 #[derive(Debug, Clone)]
-pub(crate) struct Steps<'a> {
+pub(crate) struct PathSteps<'a> {
     rest: &'a str,
     begins: bool,
     ended: bool,
 }
 
-impl<'a> Steps<'a> {
-    fn parse_step(&mut self) -> Option<Step<'a>> {
+impl<'a> PathSteps<'a> {
+    fn parse_step(&mut self) -> Option<PathStep<'a>> {
         let begins = std::mem::take(&mut self.begins);
         if let Some(inside) = self.rest.strip_prefix('[') {
             let (digits, rest) = inside.split_once(']')?;
@@ -38,7 +38,7 @@ impl<'a> Steps<'a> {
             return all_digits
                 .then(|| digits.parse().ok())
                 .flatten()
-                .map(Step::Index);
+                .map(PathStep::Index);
         }
         let rest = if begins {
             self.rest
@@ -48,12 +48,12 @@ impl<'a> Steps<'a> {
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
         self.rest = rest;
-        (!name.is_empty()).then_some(Step::Name(name))
+        (!name.is_empty()).then_some(PathStep::Name(name))
     }
 }
 
-impl<'a> Iterator for Steps<'a> {
-    type Item = Option<Step<'a>>;
+impl<'a> Iterator for PathSteps<'a> {
+    type Item = Option<PathStep<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {

@@ -142,7 +142,7 @@ impl<'a> MsgpackReader<'a> {
     /// Adds `count` to the number of values that must still follow, and returns `count`. Returns an
     /// error if the input is too short for all these values.
     #[inline]
-    fn expect_values(&mut self, count: usize) -> Result<usize, DecodeError> {
+    fn add_expected_values(&mut self, count: usize) -> Result<usize, DecodeError> {
         let due = self.due.saturating_add(count);
         if due > self.bytes_left() {
             return Err(DecodeError::Truncated {
@@ -162,12 +162,12 @@ impl<'a> MsgpackReader<'a> {
 
     #[inline]
     fn read_array_start(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
-        Ok(Token::Array(self.expect_values(count)?))
+        Ok(Token::Array(self.add_expected_values(count)?))
     }
 
     #[inline]
     fn read_map_start(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
-        self.expect_values(count.saturating_mul(2))?;
+        self.add_expected_values(count.saturating_mul(2))?;
         Ok(Token::Map(count))
     }
 
@@ -204,7 +204,7 @@ impl<'a> MsgpackReader<'a> {
             Marker::I64 => Token::Int(i64::from_be_bytes(self.read_number()?)),
             Marker::F32 => Token::Float(f32_to_f64(f32::from_be_bytes(self.read_number()?))),
             Marker::F64 => Token::Float(f64::from_be_bytes(self.read_number()?)),
-            marker => self.read_sized(marker)?,
+            marker => self.read_value_with_length(marker)?,
         })
     }
 
@@ -231,7 +231,7 @@ impl<'a> MsgpackReader<'a> {
             return None;
         }
         let number = f64::from_be_bytes(*rest.first_chunk()?);
-        self.step_over(size_of_val(&number))?;
+        self.skip_value_bytes(size_of_val(&number))?;
         Some(number)
     }
 
@@ -244,14 +244,14 @@ impl<'a> MsgpackReader<'a> {
         if text.len() > SHORT_TEXT_BYTES_MAX {
             return None;
         }
-        self.step_over(text.len())?;
+        self.skip_value_bytes(text.len())?;
         Some(text)
     }
 
     /// Steps over a value that has `count` bytes after its first byte. If too few bytes would be
     /// left for the values that must still follow, reads nothing and returns `None`.
     #[inline]
-    fn step_over(&mut self, count: usize) -> Option<()> {
+    fn skip_value_bytes(&mut self, count: usize) -> Option<()> {
         let due = self.due.saturating_sub(1);
         if 1 + count + due > self.bytes_left() {
             return None;
@@ -262,7 +262,7 @@ impl<'a> MsgpackReader<'a> {
 
     /// Reads a value that has a length: a text, bytes, an array, a map or an extension. `marker` is
     /// its first byte.
-    fn read_sized(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
+    fn read_value_with_length(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
         let count = match marker {
             Marker::FixStr(count) | Marker::FixArray(count) | Marker::FixMap(count) => count.into(),
             Marker::FixExt1 => 1,

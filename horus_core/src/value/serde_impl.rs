@@ -11,7 +11,7 @@ use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
 /// Maximum number of elements for which memory is allocated in advance when a deserializer
 /// announces a length.
-const PREALLOCATED_MAX: usize = 64;
+const PREALLOCATED_ELEMENTS_MAX: usize = 64;
 
 impl Serialize for Value {
     /// Serializes the value. Extensions and typed arrays have the form that `rmp_serde` expects for
@@ -31,7 +31,7 @@ impl Serialize for Value {
             Self::Typed(array) if to.is_human_readable() => {
                 SubArray::from_array(array).serialize(to)
             }
-            Self::Typed(array) => serialize_ext(to, TYPED_ARRAY_EXT, &array.payload()),
+            Self::Typed(array) => serialize_ext(to, TYPED_ARRAY_EXT, &array.extension_payload()),
             Self::Ext(TYPED_ARRAY_EXT, _) => {
                 Err(serde::ser::Error::custom(super::EncodeError::ReservedExt))
             }
@@ -41,12 +41,15 @@ impl Serialize for Value {
 }
 
 fn serialize_ext<S: Serializer>(to: S, number: i8, bytes: &[u8]) -> Result<S::Ok, S::Error> {
-    to.serialize_newtype_struct(rmp_serde::MSGPACK_EXT_STRUCT_NAME, &(number, Bytes(bytes)))
+    to.serialize_newtype_struct(
+        rmp_serde::MSGPACK_EXT_STRUCT_NAME,
+        &(number, SerializedBytes(bytes)),
+    )
 }
 
-struct Bytes<'a>(&'a [u8]);
+struct SerializedBytes<'a>(&'a [u8]);
 
-impl Serialize for Bytes<'_> {
+impl Serialize for SerializedBytes<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_bytes(self.0)
     }
@@ -172,7 +175,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let announced = seq.size_hint().unwrap_or(0).min(PREALLOCATED_MAX);
+        let announced = seq.size_hint().unwrap_or(0).min(PREALLOCATED_ELEMENTS_MAX);
         let mut values = Vec::with_capacity(announced);
         while let Some(value) = seq.next_element()? {
             values.push(value);
@@ -181,7 +184,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let announced = map.size_hint().unwrap_or(0).min(PREALLOCATED_MAX);
+        let announced = map.size_hint().unwrap_or(0).min(PREALLOCATED_ELEMENTS_MAX);
         let mut pairs = Vec::with_capacity(announced);
         while let Some(pair) = map.next_entry()? {
             pairs.push(pair);

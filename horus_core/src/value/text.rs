@@ -6,7 +6,7 @@ use super::{TypedArray, Value};
 use crate::message::{DType, bf16_to_f32, f16_to_f32};
 
 /// The number of spaces by which each nesting level is indented.
-const INDENT: usize = 2;
+const INDENT_SPACES: usize = 2;
 
 impl Display for Value {
     /// Formats the value like JSON, exactly and on one line; `{:#}` puts each element and pair on
@@ -38,7 +38,7 @@ fn write_value(f: &mut Formatter<'_>, value: &Value, level: usize) -> fmt::Resul
             f.write_str(": ")?;
             write_value(f, value, level + 1)
         }),
-        Value::Typed(array) => write_typed(f, array),
+        Value::Typed(array) => write_typed_array(f, array),
         Value::Ext(number, bytes) => {
             write!(f, "ext({number}, ")?;
             write_bytes(f, bytes)?;
@@ -55,7 +55,7 @@ fn write_list<T>(
     write: impl Fn(&mut Formatter<'_>, &T) -> fmt::Result,
 ) -> fmt::Result {
     let line = |f: &mut Formatter<'_>, level: usize| match f.alternate() {
-        true => write!(f, "\n{:1$}", "", level * INDENT),
+        true => write!(f, "\n{:1$}", "", level * INDENT_SPACES),
         false => Ok(()),
     };
     f.write_char(open)?;
@@ -111,7 +111,7 @@ fn write_bytes(f: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     write!(f, "b\"{}\"", bytes.escape_ascii())
 }
 
-fn write_typed(f: &mut Formatter<'_>, array: &TypedArray) -> fmt::Result {
+fn write_typed_array(f: &mut Formatter<'_>, array: &TypedArray) -> fmt::Result {
     f.write_str(array.dtype().name())?;
     if array.shape().len() != 1 {
         f.write_char('(')?;

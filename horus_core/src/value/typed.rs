@@ -180,10 +180,10 @@ impl TypedArray {
     /// Returns the array in its MessagePack form, which is the payload of the extension
     /// [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT).
     #[cfg(feature = "serde")]
-    pub(super) fn payload(&self) -> Vec<u8> {
+    pub(super) fn extension_payload(&self) -> Vec<u8> {
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
         [
-            write_header(&mut header, self.dtype, &self.shape),
+            write_payload_header(&mut header, self.dtype, &self.shape),
             &self.bytes,
         ]
         .concat()
@@ -263,7 +263,7 @@ impl<'a> TypedView<'a> {
 
 /// Writes the part of the payload before the elements: type, number of dimensions, and shape. The
 /// caller must have checked the shape with [`data_bytes`].
-pub(super) fn write_header<'a>(
+pub(super) fn write_payload_header<'a>(
     header: &'a mut [u8; 2 + 4 * TYPED_DIMENSIONS_MAX],
     dtype: DType,
     shape: &[u32],

@@ -11,21 +11,21 @@ use crate::message::DType;
 /// if a value cannot be converted. Allocates at most about 70 bytes for each byte of the input.
 pub(super) fn typed_arrays_to_plain(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut counting = MsgpackWriter::new(&mut []);
-    let has_typed = write_with_plain_arrays(&mut counting, bytes)?;
+    let has_typed = write_plain_and_report_typed_arrays(&mut counting, bytes)?;
     let needed = match counting.finish() {
         Err(EncodeError::TooSmall { needed, .. }) if has_typed => needed,
         _ => return None,
     };
     let mut plain = vec![0; needed];
     let mut out = MsgpackWriter::new(&mut plain);
-    write_with_plain_arrays(&mut out, bytes)?;
+    write_plain_and_report_typed_arrays(&mut out, bytes)?;
     out.finish().ok()?;
     Some(plain)
 }
 
 /// Writes the MessagePack `bytes` to `out`, with plain arrays in place of typed ones. Returns true
 /// if there was a typed array, and `None` if a value cannot be converted.
-fn write_with_plain_arrays(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
+fn write_plain_and_report_typed_arrays(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
     let mut has_typed = false;
     let mut due = 1_usize;

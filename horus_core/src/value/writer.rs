@@ -120,7 +120,7 @@ impl<'a> MsgpackWriter<'a> {
         } else {
             ignore_result(encode::write_str_len(
                 self,
-                checked_length(text.len(), "bytes")?,
+                length_as_u32(text.len(), "bytes")?,
             ));
         }
         self.write_raw(text.as_bytes());
@@ -136,7 +136,7 @@ impl<'a> MsgpackWriter<'a> {
     pub fn binary(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
         ignore_result(encode::write_bin_len(
             self,
-            checked_length(bytes.len(), "bytes")?,
+            length_as_u32(bytes.len(), "bytes")?,
         ));
         self.write_raw(bytes);
         Ok(())
@@ -148,7 +148,7 @@ impl<'a> MsgpackWriter<'a> {
     pub fn array(&mut self, elements: usize) -> Result<(), EncodeError> {
         ignore_result(encode::write_array_len(
             self,
-            checked_length(elements, "elements")?,
+            length_as_u32(elements, "elements")?,
         ));
         Ok(())
     }
@@ -157,7 +157,7 @@ impl<'a> MsgpackWriter<'a> {
     /// as a key and then its value.
     #[inline]
     pub fn map(&mut self, pairs: usize) -> Result<(), EncodeError> {
-        ignore_result(encode::write_map_len(self, checked_length(pairs, "pairs")?));
+        ignore_result(encode::write_map_len(self, length_as_u32(pairs, "pairs")?));
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl<'a> MsgpackWriter<'a> {
         if number == TYPED_ARRAY_EXT {
             return Err(EncodeError::ReservedExt);
         }
-        self.ext_start(number, bytes.len())?;
+        self.write_ext_header(number, bytes.len())?;
         self.write_raw(bytes);
         Ok(())
     }
@@ -182,18 +182,18 @@ impl<'a> MsgpackWriter<'a> {
     pub fn typed(&mut self, dtype: DType, shape: &[u32]) -> Result<Option<&mut [u8]>, EncodeError> {
         let bytes = typed::data_bytes(dtype, shape)?;
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
-        let header = typed::write_header(&mut header, dtype, shape);
-        self.ext_start(TYPED_ARRAY_EXT, header.len().saturating_add(bytes))?;
+        let header = typed::write_payload_header(&mut header, dtype, shape);
+        self.write_ext_header(TYPED_ARRAY_EXT, header.len().saturating_add(bytes))?;
         self.write_raw(header);
         let start = self.at;
         self.at = start.saturating_add(bytes);
         Ok(self.out.get_mut(start..self.at))
     }
 
-    fn ext_start(&mut self, number: i8, bytes: usize) -> Result<(), EncodeError> {
+    fn write_ext_header(&mut self, number: i8, bytes: usize) -> Result<(), EncodeError> {
         ignore_result(encode::write_ext_meta(
             self,
-            checked_length(bytes, "bytes")?,
+            length_as_u32(bytes, "bytes")?,
             number,
         ));
         Ok(())
@@ -232,6 +232,6 @@ fn ignore_result<T, E>(written: Result<T, E>) {
 }
 
 #[inline]
-fn checked_length(count: usize, of: &'static str) -> Result<u32, EncodeError> {
+fn length_as_u32(count: usize, of: &'static str) -> Result<u32, EncodeError> {
     u32::try_from(count).map_err(|_| EncodeError::TooLong { count, of })
 }

@@ -1,6 +1,6 @@
 //! The errors of tools that read and edit messages by means of the schema text.
 
-use super::{NESTING_MAX, Value};
+use super::{MESSAGE_NESTING_MAX, Value};
 
 /// The reason why no message can have the layout that a schema text describes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum LayoutError {
         path: String,
     },
     /// The messages in the schema are nested more deeply than is allowed.
-    #[error("'{path}' is nested in more than {NESTING_MAX} messages")]
+    #[error("'{path}' is nested in more than {MESSAGE_NESTING_MAX} messages")]
     TooDeep {
         /// The path of the message that is nested too deeply.
         path: String,
@@ -34,7 +34,7 @@ pub enum FieldError {
     /// The length of the message is not one that the schema allows.
     #[error(
         "the message has {found} bytes, the schema wants {wanted}{}",
-        describe_elements(*element_bytes)
+        describe_trailing_elements(*element_bytes)
     )]
     Length {
         /// Size of the message, in bytes.
@@ -114,7 +114,7 @@ pub enum FieldError {
     },
 }
 
-fn describe_elements(bytes: Option<usize>) -> String {
+fn describe_trailing_elements(bytes: Option<usize>) -> String {
     bytes
         .map(|bytes| format!(" and any number of elements of {bytes}"))
         .unwrap_or_default()

@@ -10,7 +10,7 @@ pub use error::{FieldError, LayoutError};
 
 use super::{ParsedSchema, SCHEMA_TEXT_BYTES_MAX};
 use crate::value::Value;
-use crate::value::path::{Step, steps};
+use crate::value::path::{PathStep, path_steps};
 use tree::{ContiguousNumbers, ElementKind, FieldNode, SelectedField};
 
 /// Maximum number of heap bytes that [`Layout::decode`] allocates for each byte of a message, in
@@ -20,7 +20,7 @@ pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 /// Maximum depth of nested messages. WHY 48: a message and the arrays in it then become a value
 /// that is nested no deeper than [`DEPTH_MAX`](crate::value::DEPTH_MAX), so it can be sent as
 /// MessagePack.
-const NESTING_MAX: usize = 48;
+const MESSAGE_NESTING_MAX: usize = 48;
 
 /// Maximum size in bytes of a message that [`Layout::encode`] builds; a longer one is an error.
 const ENCODED_BYTES_MAX: usize = 1 << 30;
@@ -83,7 +83,7 @@ impl ParsedSchema {
 
 impl Layout {
     fn new(schema: &ParsedSchema) -> Result<Self, LayoutError> {
-        let root = tree::build_tree(schema)?;
+        let root = tree::build_field_tree(schema)?;
         let found = root.heap_bytes();
         let room = schema.size.saturating_mul(DESCRIBED_BYTES_PER_BYTE);
         // WHY: the memory for the names is needed once, even for a small message.
@@ -91,7 +91,12 @@ impl Layout {
             return Err(LayoutError::TooLarge);
         }
         let tail = schema.tail.as_ref();
-        let tail = tail.map(|tail| (tail.name.clone(), ElementKind::for_tail(tail.primitive)));
+        let tail = tail.map(|tail| {
+            (
+                tail.name.clone(),
+                ElementKind::for_trailing_data(tail.primitive),
+            )
+        });
         Ok(Self {
             size: schema.size,
             root,
@@ -122,7 +127,9 @@ impl Layout {
     /// of more than a gibibyte. For a field, it contains the path, the value found, and the type
     /// required.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, FieldError> {
-        let bytes = self.size.saturating_add(self.tail_bytes_for(value));
+        let bytes = self
+            .size
+            .saturating_add(self.trailing_data_bytes_for(value));
         if bytes > ENCODED_BYTES_MAX {
             return Err(FieldError::TooLong {
                 bytes,
@@ -130,7 +137,7 @@ impl Layout {
             });
         }
         let mut message = vec![0; bytes];
-        let target = self.find_target(&message, "")?;
+        let target = self.find_path_target(&message, "")?;
         write::write_target(self, target, value, &mut message, "")?;
         Ok(message)
     }
@@ -145,7 +152,7 @@ impl Layout {
     pub fn get(&self, message: &[u8], path: &str) -> Result<Value, FieldError> {
         Ok(read::read_target(
             self,
-            self.find_target(message, path)?,
+            self.find_path_target(message, path)?,
             message,
         ))
     }
@@ -158,7 +165,7 @@ impl Layout {
     /// The errors of [`get`](Self::get) and [`encode`](Self::encode), and an error if the length of
     /// the trailing data would change. After an error the message is unchanged.
     pub fn set(&self, message: &mut [u8], path: &str, value: &Value) -> Result<(), FieldError> {
-        let target = self.find_target(message, path)?;
+        let target = self.find_path_target(message, path)?;
         if !matches!(value, Value::Map(_) | Value::Array(_) | Value::Typed(_)) {
             return write::write_target(self, target, value, message, path);
         }
@@ -185,18 +192,22 @@ impl Layout {
     }
 
     /// Returns the size in bytes of the trailing data that a message built from `value` has.
-    fn tail_bytes_for(&self, value: &Value) -> usize {
+    fn trailing_data_bytes_for(&self, value: &Value) -> usize {
         let tail = self
             .tail
             .as_ref()
             .and_then(|(name, kind)| Some((value.get(name)?, kind)));
         tail.map_or(0, |(data, kind)| {
-            write::tail_element_count(data).saturating_mul(kind.size())
+            write::trailing_element_count(data).saturating_mul(kind.size())
         })
     }
 
     /// Finds the part of `message` at `path`. The caller must have checked the length of `message`.
-    fn find_target<'a>(&'a self, message: &[u8], path: &str) -> Result<PathTarget<'a>, FieldError> {
+    fn find_path_target<'a>(
+        &'a self,
+        message: &[u8],
+        path: &str,
+    ) -> Result<PathTarget<'a>, FieldError> {
         let rest = message.len().checked_sub(self.size);
         let is_whole = rest.is_some_and(|rest| match &self.tail {
             Some((_, kind)) => rest.is_multiple_of(kind.size()),
@@ -217,15 +228,15 @@ impl Layout {
             arrays: &[],
             distance: 0,
         });
-        for step in steps(path) {
+        for step in path_steps(path) {
             target = match step {
                 None => {
                     return Err(FieldError::Path {
                         path: path.to_owned(),
                     });
                 }
-                Some(Step::Name(name)) => self.find_field(target, name, message, path)?,
-                Some(Step::Index(index)) => target.element(index, path)?,
+                Some(PathStep::Name(name)) => self.find_field(target, name, message, path)?,
+                Some(PathStep::Index(index)) => target.element(index, path)?,
             };
         }
         Ok(target)

@@ -1,6 +1,6 @@
 //! Converts a part of a message to a value.
 
-use super::tree::{ContiguousNumbers, ElementKind, NodeContent, SelectedField};
+use super::tree::{ContiguousNumbers, ElementKind, FieldContent, SelectedField};
 use super::{Layout, PathTarget};
 use crate::value::{TypedArray, Value};
 
@@ -10,7 +10,7 @@ pub(super) fn read_target(layout: &Layout, target: PathTarget<'_>, message: &[u8
         PathTarget::Part(found) => found,
         PathTarget::Numbers(found) => return numbers_value(found, message),
     };
-    let mut value = part_value(found, message);
+    let mut value = field_value(found, message);
     if let (Value::Map(pairs), true) = (&mut value, found.node.is_root)
         && let Some((name, tail)) = layout.trailing_numbers(message)
     {
@@ -19,23 +19,23 @@ pub(super) fn read_target(layout: &Layout, target: PathTarget<'_>, message: &[u8
     value
 }
 
-fn part_value(found: SelectedField<'_>, message: &[u8]) -> Value {
+fn field_value(found: SelectedField<'_>, message: &[u8]) -> Value {
     if let Some(count) = found.element_count() {
         // WHY one allocation: the memory is then exactly what the layout has computed.
         let mut values = Vec::with_capacity(count);
         let elements = (0..count).filter_map(|index| found.element(index));
-        values.extend(elements.map(|element| part_value(element, message)));
+        values.extend(elements.map(|element| field_value(element, message)));
         return Value::Array(values);
     }
     match &found.node.content {
-        NodeContent::Message(fields) => {
-            let value = |field| part_value(found.field(field), message);
+        FieldContent::Message(fields) => {
+            let value = |field| field_value(found.field(field), message);
             let pairs = fields
                 .iter()
                 .map(|field| (field.name.as_str().into(), value(field)));
             Value::Map(pairs.collect())
         }
-        NodeContent::Numbers(_) => found
+        FieldContent::Numbers(_) => found
             .numbers()
             .map_or(Value::Nil, |found| numbers_value(found, message)),
     }

@@ -1,6 +1,6 @@
 //! Builds the tree of nested messages from the fields of a schema, with bounded work and memory.
 
-use super::{LayoutError, NESTING_MAX};
+use super::{LayoutError, MESSAGE_NESTING_MAX};
 use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
 use crate::value::Value;
 
@@ -15,12 +15,12 @@ pub(super) struct FieldNode {
     /// Number of elements and stride in bytes of each array that this field is, outermost first. A
     /// field of a real message is one array or none; a schema text may state more.
     pub(super) arrays: Vec<(usize, usize)>,
-    pub(super) content: NodeContent,
+    pub(super) content: FieldContent,
     pub(super) is_root: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum NodeContent {
+pub(super) enum FieldContent {
     Message(Vec<FieldNode>),
     Numbers(ContiguousNumbers),
 }
@@ -54,7 +54,7 @@ impl ElementKind {
         DType::from_primitive(primitive).map_or(Self::Text, Self::Number)
     }
 
-    pub(super) fn for_tail(primitive: Primitive) -> Self {
+    pub(super) fn for_trailing_data(primitive: Primitive) -> Self {
         match Self::for_field(primitive) {
             Self::Number(DType::U8) | Self::Text => Self::Raw,
             kind => kind,
@@ -98,8 +98,8 @@ impl ContiguousNumbers {
 impl FieldNode {
     pub(super) fn child(&self, name: &str) -> Option<&Self> {
         match &self.content {
-            NodeContent::Message(fields) => fields.iter().find(|field| field.name == name),
-            NodeContent::Numbers(_) => None,
+            FieldContent::Message(fields) => fields.iter().find(|field| field.name == name),
+            FieldContent::Numbers(_) => None,
         }
     }
 
@@ -107,14 +107,14 @@ impl FieldNode {
     /// [`Value`](crate::value::Value) itself and the name.
     pub(super) fn heap_bytes(&self) -> usize {
         let one = match &self.content {
-            NodeContent::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
+            FieldContent::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
                 let pair = size_of::<(Value, Value)>() + field.name.len();
                 bytes
                     .saturating_add(pair)
                     .saturating_add(field.heap_bytes())
             }),
-            NodeContent::Numbers(numbers) if numbers.count == 1 => 0,
-            NodeContent::Numbers(numbers) => numbers.byte_range().len().saturating_add(64),
+            FieldContent::Numbers(numbers) if numbers.count == 1 => 0,
+            FieldContent::Numbers(numbers) => numbers.byte_range().len().saturating_add(64),
         };
         self.arrays.iter().rev().fold(one, |bytes, (count, _)| {
             bytes
@@ -164,7 +164,7 @@ impl<'a> SelectedField<'a> {
     /// no element has been selected.
     pub(super) fn numbers(self) -> Option<ContiguousNumbers> {
         match &self.node.content {
-            NodeContent::Numbers(numbers) if self.arrays.is_empty() => Some(ContiguousNumbers {
+            FieldContent::Numbers(numbers) if self.arrays.is_empty() => Some(ContiguousNumbers {
                 offset: numbers.offset + self.distance,
                 ..*numbers
             }),
@@ -174,10 +174,10 @@ impl<'a> SelectedField<'a> {
 }
 
 /// Builds the tree of the fields of a message. The root is the message itself.
-pub(super) fn build_tree(schema: &ParsedSchema) -> Result<FieldNode, LayoutError> {
+pub(super) fn build_field_tree(schema: &ParsedSchema) -> Result<FieldNode, LayoutError> {
     let total = schema.fields.iter().try_fold(0_usize, |total, field| {
         total
-            .checked_add(bytes_in_all_elements(field)?)
+            .checked_add(total_field_bytes(field)?)
             .filter(|total| *total <= schema.size)
     });
     total.ok_or(LayoutError::Overlap)?;
@@ -191,7 +191,7 @@ pub(super) fn build_tree(schema: &ParsedSchema) -> Result<FieldNode, LayoutError
     if fields.iter().any(|field| field.end_offset(0) > schema.size) {
         return Err(LayoutError::Overlap);
     }
-    let content = NodeContent::Message(build_children(&fields, 0, 0)?);
+    let content = FieldContent::Message(build_child_fields(&fields, 0, 0)?);
     Ok(FieldNode {
         name: String::new(),
         arrays: Vec::new(),
@@ -202,7 +202,7 @@ pub(super) fn build_tree(schema: &ParsedSchema) -> Result<FieldNode, LayoutError
 
 /// Returns the total size in bytes of a field in all elements of the enclosing arrays; `None` on
 /// overflow.
-fn bytes_in_all_elements(field: &ParsedField) -> Option<usize> {
+fn total_field_bytes(field: &ParsedField) -> Option<usize> {
     let shape = &field.shape;
     let one = shape.count.checked_mul(shape.primitive.size())?;
     shape
@@ -219,8 +219,12 @@ struct PathEntry<'a> {
 
 impl<'a> PathEntry<'a> {
     fn new(field: &'a ParsedField) -> Result<Self, LayoutError> {
-        let names: Vec<_> = field.path.split('.').take(NESTING_MAX + 2).collect();
-        if names.len() > NESTING_MAX + 1 {
+        let names: Vec<_> = field
+            .path
+            .split('.')
+            .take(MESSAGE_NESTING_MAX + 2)
+            .collect();
+        if names.len() > MESSAGE_NESTING_MAX + 1 {
             return Err(LayoutError::TooDeep {
                 path: field.path.clone(),
             });
@@ -246,7 +250,7 @@ impl<'a> PathEntry<'a> {
 /// Builds the fields of a nested message from `entries`: the numbers that it contains. All their
 /// paths begin with the same `level` names, which lead to this message. `depth` is the number of
 /// arrays on the way to it.
-fn build_children(
+fn build_child_fields(
     entries: &[&PathEntry<'_>],
     level: usize,
     depth: usize,
@@ -269,11 +273,11 @@ fn build_children(
     }
     groups
         .iter()
-        .map(|group| build_node(group, level, depth))
+        .map(|group| build_field_node(group, level, depth))
         .collect()
 }
 
-fn build_node(
+fn build_field_node(
     group: &[&PathEntry<'_>],
     level: usize,
     depth: usize,
@@ -297,12 +301,15 @@ fn build_node(
         return Ok(FieldNode {
             name,
             arrays,
-            content: NodeContent::Numbers(numbers),
+            content: FieldContent::Numbers(numbers),
             is_root: false,
         });
     }
-    let arrays: Vec<_> = enclosing_array(group, depth).into_iter().collect();
-    let content = NodeContent::Message(build_children(group, level + 1, depth + arrays.len())?);
+    let arrays: Vec<_> = shared_array_length_and_stride(group, depth)
+        .into_iter()
+        .collect();
+    let content =
+        FieldContent::Message(build_child_fields(group, level + 1, depth + arrays.len())?);
     Ok(FieldNode {
         name,
         arrays,
@@ -314,7 +321,10 @@ fn build_node(
 /// Returns the length, and the stride in bytes, of the array whose elements are messages with the
 /// fields `group`; `None` if there is no such array. The fields form an array if they all have the
 /// same length and stride at this depth, and lie within one stride.
-fn enclosing_array(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)> {
+fn shared_array_length_and_stride(
+    group: &[&PathEntry<'_>],
+    depth: usize,
+) -> Option<(usize, usize)> {
     let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
     let is_shared =
         |entry: &&PathEntry<'_>| entry.field.shape.arrays.get(depth) == Some(&(count, stride));

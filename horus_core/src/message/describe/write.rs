@@ -16,16 +16,16 @@ pub(super) fn write_target(
     message: &mut [u8],
     path: &str,
 ) -> Result<(), FieldError> {
-    let mut writer = PartWriter { layout, message };
-    let path = LazyPath::Start(path);
+    let mut writer = FieldWriter { layout, message };
+    let path = UnformattedPath::Start(path);
     match target {
-        PathTarget::Part(part) => writer.write_part(part, value, &path),
+        PathTarget::Part(part) => writer.write_field(part, value, &path),
         PathTarget::Numbers(numbers) => writer.write_numbers(numbers, value, &path),
     }
 }
 
 /// Returns the number of elements that the trailing data have if they are set to `value`.
-pub(super) fn tail_element_count(value: &Value) -> usize {
+pub(super) fn trailing_element_count(value: &Value) -> usize {
     match value {
         Value::Bytes(bytes) => bytes.len(),
         Value::Array(values) => values.len(),
@@ -36,13 +36,13 @@ pub(super) fn tail_element_count(value: &Value) -> usize {
 
 /// The path to a field, as a linked list on the stack. WHY not a text: the path is formatted only
 /// if there is an error.
-enum LazyPath<'a> {
+enum UnformattedPath<'a> {
     Start(&'a str),
-    Name(&'a LazyPath<'a>, &'a str),
-    Index(&'a LazyPath<'a>, usize),
+    Name(&'a UnformattedPath<'a>, &'a str),
+    Index(&'a UnformattedPath<'a>, usize),
 }
 
-impl fmt::Display for LazyPath<'_> {
+impl fmt::Display for UnformattedPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(path) => f.write_str(path),
@@ -53,7 +53,7 @@ impl fmt::Display for LazyPath<'_> {
     }
 }
 
-impl LazyPath<'_> {
+impl UnformattedPath<'_> {
     fn type_error(&self, value: &Value, wanted: impl fmt::Display) -> FieldError {
         FieldError::Type {
             path: self.to_string(),
@@ -83,22 +83,22 @@ impl LazyPath<'_> {
 }
 
 /// Writes values into fields, or parts of fields, of an existing message.
-struct PartWriter<'a> {
+struct FieldWriter<'a> {
     layout: &'a Layout,
     message: &'a mut [u8],
 }
 
-impl PartWriter<'_> {
-    fn write_part(
+impl FieldWriter<'_> {
+    fn write_field(
         &mut self,
         part: SelectedField<'_>,
         value: &Value,
-        path: &LazyPath<'_>,
+        path: &UnformattedPath<'_>,
     ) -> Result<(), FieldError> {
         let Some(count) = part.element_count() else {
             return match part.numbers() {
                 Some(numbers) => self.write_numbers(numbers, value, path),
-                None => self.write_message(part, value, path),
+                None => self.write_nested_message(part, value, path),
             };
         };
         let values = value.as_array();
@@ -108,16 +108,16 @@ impl PartWriter<'_> {
             let Some(element) = part.element(index) else {
                 break;
             };
-            self.write_part(element, value, &LazyPath::Index(path, index))?;
+            self.write_field(element, value, &UnformattedPath::Index(path, index))?;
         }
         Ok(())
     }
 
-    fn write_message(
+    fn write_nested_message(
         &mut self,
         part: SelectedField<'_>,
         value: &Value,
-        path: &LazyPath<'_>,
+        path: &UnformattedPath<'_>,
     ) -> Result<(), FieldError> {
         let pairs = value
             .as_map()
@@ -125,11 +125,11 @@ impl PartWriter<'_> {
         for (key, value) in pairs {
             let name = key.as_str();
             let name = name.ok_or_else(|| path.type_error(key, "a message with named fields"))?;
-            let path = LazyPath::Name(path, name);
+            let path = UnformattedPath::Name(path, name);
             let tail = self.layout.trailing_numbers(self.message);
             let tail = tail.filter(|(tail, _)| part.node.is_root && *tail == name);
             if let Some(field) = part.node.child(name) {
-                self.write_part(part.field(field), value, &path)?;
+                self.write_field(part.field(field), value, &path)?;
             } else if let Some((_, tail)) = tail {
                 self.write_numbers(tail, value, &path)?;
             } else {
@@ -145,7 +145,7 @@ impl PartWriter<'_> {
         &mut self,
         numbers: ContiguousNumbers,
         value: &Value,
-        path: &LazyPath<'_>,
+        path: &UnformattedPath<'_>,
     ) -> Result<(), FieldError> {
         let dtype = numbers.kind.dtype();
         let out = &mut self.message[numbers.byte_range()];
@@ -166,11 +166,11 @@ impl PartWriter<'_> {
             }
             Value::Typed(array) => {
                 path.check_count(array.len(), numbers.count)?;
-                write_row(dtype, out, array.iter(), path)?;
+                write_number_array(dtype, out, array.iter(), path)?;
             }
             Value::Array(values) => {
                 path.check_count(values.len(), numbers.count)?;
-                write_row(dtype, out, values, path)?;
+                write_number_array(dtype, out, values, path)?;
             }
             _ => return Err(path.type_error(value, format_args!("an array of {dtype}"))),
         }
@@ -178,15 +178,20 @@ impl PartWriter<'_> {
     }
 }
 
-fn write_row(
+fn write_number_array(
     dtype: DType,
     out: &mut [u8],
     values: impl IntoIterator<Item = impl std::borrow::Borrow<Value>>,
-    path: &LazyPath<'_>,
+    path: &UnformattedPath<'_>,
 ) -> Result<(), FieldError> {
     let elements = out.chunks_exact_mut(dtype.size());
     for (index, (out, value)) in elements.zip(values).enumerate() {
-        write_number(dtype, out, value.borrow(), &LazyPath::Index(path, index))?;
+        write_number(
+            dtype,
+            out,
+            value.borrow(),
+            &UnformattedPath::Index(path, index),
+        )?;
     }
     Ok(())
 }
@@ -195,7 +200,7 @@ fn write_number(
     dtype: DType,
     out: &mut [u8],
     value: &Value,
-    path: &LazyPath<'_>,
+    path: &UnformattedPath<'_>,
 ) -> Result<(), FieldError> {
     let article = if dtype.name().starts_with(['i', 'f']) {
         "an"
@@ -245,7 +250,7 @@ fn integer_bytes(dtype: DType, number: i128) -> Option<[u8; 8]> {
         .then(|| (number as i64).to_le_bytes())
 }
 
-fn write_text(out: &mut [u8], value: &Value, path: &LazyPath<'_>) -> Result<(), FieldError> {
+fn write_text(out: &mut [u8], value: &Value, path: &UnformattedPath<'_>) -> Result<(), FieldError> {
     let room = out.len();
     let wanted = format_args!("a text of {room} bytes");
     let text = match value {

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::import::{Declaration, default_bytes};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default_of};
 use super::number::{SpecialFloat, c_type, char_literal, integer_literal, number_literals};
-use super::{append, array_suffix, doc_lines, guarded, replace_links, struct_name};
+use super::{
+    append_formatted, array_suffix, doc_lines, replace_links, struct_name, with_declaration_guard,
+};
 
-const STANDARD_COMMENT: &str = "/*
+const STANDARD_HEADER_COMMENT: &str = "/*
  * @generated from the table of fields in horus_core/src/message/. C11, usable from C++.
  *
  * The standard messages. For the message CmdVel there are:
@@ -29,7 +31,7 @@ const STANDARD_COMMENT: &str = "/*
 ";
 
 /// `{lower}` and `{UPPER}` are the prefix of the names, in lower case and in upper case.
-const IMPORTED_COMMENT: &str = "/*
+const IMPORTED_HEADER_COMMENT: &str = "/*
  * @generated from .msg files. C11, usable from C++. Each message is declared once in a file that
  * includes several such headers. For the message Leg there are:
  *
@@ -48,7 +50,7 @@ const IMPORTED_COMMENT: &str = "/*
  */
 ";
 
-const MACROS: &str = r##"
+const MACRO_DEFINITIONS: &str = r##"
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,7 +72,7 @@ const MACROS: &str = r##"
 #define HORUS_4X(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 "##;
 
-const MACROS_END: &str = "
+const MACRO_UNDEFINITIONS: &str = "
 #undef HORUS_ASSERT_OFFSET
 #undef HORUS_ASSERT_LAYOUT
 #undef HORUS_ALIGNOF
@@ -80,7 +82,7 @@ const MACROS_END: &str = "
 const COLUMNS_MAX: usize = 100;
 
 /// The prefix of names and the default values of a set of messages.
-struct MessageSet<'a> {
+struct CMessageWriter<'a> {
     /// The prefix of all names of the messages in lower case, such as `horus`.
     prefix: &'a str,
     /// Returns the default bytes of a message; `None` if all are 0.
@@ -99,12 +101,12 @@ struct MessageSet<'a> {
 #[must_use]
 pub fn c(messages: &[&Schema]) -> String {
     let default_of = |schema: &Schema| standard_default_of(schema.name, schema.hash());
-    let set = MessageSet::new("horus", &default_of, messages);
-    let mut out = [STANDARD_COMMENT, MACROS].concat();
+    let set = CMessageWriter::new("horus", &default_of, messages);
+    let mut out = [STANDARD_HEADER_COMMENT, MACRO_DEFINITIONS].concat();
     for schema in messages {
         set.write_message(&mut out, schema);
     }
-    out + MACROS_END + "\n#endif /* HORUS_MESSAGES_H */\n"
+    out + MACRO_UNDEFINITIONS + "\n#endif /* HORUS_MESSAGES_H */\n"
 }
 
 /// Generates a C11 header with a struct for each imported message, as [`c`] does for the standard
@@ -117,18 +119,18 @@ pub(in crate::message) fn c_with_prefix(messages: &[Declaration], prefix: &str) 
         Some(defaults[index].clone())
     };
     let schemas: Vec<&Schema> = messages.iter().map(|message| message.schema).collect();
-    let set = MessageSet::new(prefix, &default_of, &schemas);
-    let comment = IMPORTED_COMMENT.replace("{lower}", prefix);
-    let mut out = comment.replace("{UPPER}", &prefix.to_uppercase()) + MACROS;
+    let set = CMessageWriter::new(prefix, &default_of, &schemas);
+    let comment = IMPORTED_HEADER_COMMENT.replace("{lower}", prefix);
+    let mut out = comment.replace("{UPPER}", &prefix.to_uppercase()) + MACRO_DEFINITIONS;
     for message in messages {
         let mut text = String::new();
         set.write_message(&mut text, message.schema);
-        out.push_str(&guarded(prefix, &text));
+        out.push_str(&with_declaration_guard(prefix, &text));
     }
-    out + MACROS_END
+    out + MACRO_UNDEFINITIONS
 }
 
-impl<'a> MessageSet<'a> {
+impl<'a> CMessageWriter<'a> {
     fn new(
         prefix: &'a str,
         default: &'a dyn Fn(&Schema) -> Option<Box<[u8]>>,
@@ -140,7 +142,7 @@ impl<'a> MessageSet<'a> {
             schemas,
             constants: BTreeMap::new(),
         };
-        set.name_constants();
+        set.choose_constant_names();
         set
     }
 
@@ -149,18 +151,18 @@ impl<'a> MessageSet<'a> {
     ///
     /// WHY: a macro would replace the constant, and `uint8_t state = MESSAGES_STATE_INIT;` compiles
     /// also if that is `{0}`. Two equal enumerators do not compile.
-    fn name_constants(&mut self) {
+    fn choose_constant_names(&mut self) {
         let macros = self.schemas.iter().flat_map(|schema| {
-            let upper = self.upper_name(schema);
-            let init = format!("{}_INIT", self.name(schema).to_uppercase());
+            let upper = self.macro_name_prefix(schema);
+            let init = format!("{}_INIT", self.type_name(schema).to_uppercase());
             [format!("{upper}_SCHEMA"), init]
         });
         let mut taken: BTreeSet<String> = macros.collect();
         let mut schemas = self.schemas.to_vec();
         // WHY: the order of the messages differs between headers, and the names must not.
-        schemas.sort_by_key(|schema| std::cmp::Reverse(self.upper_name(schema).len()));
+        schemas.sort_by_key(|schema| std::cmp::Reverse(self.macro_name_prefix(schema).len()));
         let constants = schemas.iter().flat_map(|schema| {
-            let upper = self.upper_name(schema);
+            let upper = self.macro_name_prefix(schema);
             let constants = schema.constants.iter();
             constants.map(move |constant| {
                 let plain = format!("{upper}_{}", constant.name);
@@ -180,22 +182,22 @@ impl<'a> MessageSet<'a> {
     }
 
     fn write_message(&self, out: &mut String, schema: &Schema) {
-        let name = self.name(schema);
-        let upper = self.upper_name(schema);
+        let name = self.type_name(schema);
+        let upper = self.macro_name_prefix(schema);
         let mut doc = schema.doc_text().trim_end().to_owned();
         if let Some(Tail { name, primitive }) = schema.tail {
             let primitive = c_type(primitive);
-            append(
+            append_formatted(
                 &mut doc,
                 format_args!("\n\nFollowed by `{primitive} {name}[]`, to the message's end."),
             );
         }
         out.push('\n');
         write_comment(out, "", &doc.lines().collect::<Vec<_>>());
-        append(out, format_args!("typedef struct {name} {{\n"));
+        append_formatted(out, format_args!("typedef struct {name} {{\n"));
         for field in schema.fields {
             write_comment(out, "    ", &doc_lines(field.doc));
-            append(
+            append_formatted(
                 out,
                 format_args!(
                     "    {} {}{};\n",
@@ -205,9 +207,9 @@ impl<'a> MessageSet<'a> {
                 ),
             );
         }
-        append(out, format_args!("}} {name}_t;\n"));
+        append_formatted(out, format_args!("}} {name}_t;\n"));
         let Schema { size, align, .. } = schema;
-        append(
+        append_formatted(
             out,
             format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"),
         );
@@ -217,7 +219,7 @@ impl<'a> MessageSet<'a> {
             ..
         } in schema.fields
         {
-            append(
+            append_formatted(
                 out,
                 format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"),
             );
@@ -226,24 +228,28 @@ impl<'a> MessageSet<'a> {
         let text = schema.text().replace('\n', "\\n\n");
         let text = text.lines().map(str::to_owned).collect();
         let line = |line: &str| format!("\"{line}\"");
-        write_define(out, &format!("{upper}_SCHEMA"), wrap_parts(text, "", line));
+        write_macro_definition(
+            out,
+            &format!("{upper}_SCHEMA"),
+            join_in_wrapped_lines(text, "", line),
+        );
         let default = (self.default)(schema).unwrap_or_default();
-        write_define(
+        write_macro_definition(
             out,
             &format!("{}_INIT", name.to_uppercase()),
-            self.initialiser(schema, &default),
+            self.message_initialiser(schema, &default),
         );
     }
 
     /// Returns the name of a message's struct in C: `horus_cmd_vel` for `CmdVel`, and
     /// `horus_image_header` for `Image`.
-    fn name(&self, schema: &Schema) -> String {
+    fn type_name(&self, schema: &Schema) -> String {
         format!("{}_{}", self.prefix, snake_case(&struct_name(schema)))
     }
 
     /// Returns the beginning of the names of a message's macros and constants: `HORUS_CMD_VEL` for
     /// `CmdVel`, and `HORUS_IMAGE` for `Image`.
-    fn upper_name(&self, schema: &Schema) -> String {
+    fn macro_name_prefix(&self, schema: &Schema) -> String {
         format!("{}_{}", self.prefix, snake_case(schema.name)).to_uppercase()
     }
 
@@ -260,14 +266,14 @@ impl<'a> MessageSet<'a> {
             write_comment(out, "    ", &doc_lines(constant.doc));
             let end = if ints.peek().is_some() { "," } else { "\n};" };
             let name = self.constant_name(schema, constant);
-            append(out, format_args!("    {name} = {}{end}\n", constant.value));
+            append_formatted(out, format_args!("    {name} = {}{end}\n", constant.value));
         }
         for constant in constants.iter().filter(|constant| !is_int(constant)) {
             write_comment(out, "", &doc_lines(constant.doc));
             let name = self.constant_name(schema, constant);
             let kind = c_type(constant.kind);
             let value = integer_literal(constant.value);
-            append(out, format_args!("#define {name} (({kind}){value})\n"));
+            append_formatted(out, format_args!("#define {name} (({kind}){value})\n"));
         }
     }
 
@@ -277,14 +283,14 @@ impl<'a> MessageSet<'a> {
 
     fn field_type(&self, field: &Field) -> String {
         match field.kind {
-            FieldKind::Message(schema) => self.name(schema) + "_t",
+            FieldKind::Message(schema) => self.type_name(schema) + "_t",
             FieldKind::Text(_) => "char".to_owned(),
             FieldKind::Primitive(primitive) => c_type(primitive).to_owned(),
         }
     }
 
     /// Returns the lines of a C initialiser that sets a struct to the message in `bytes`.
-    fn initialiser(&self, schema: &Schema, bytes: &[u8]) -> Vec<String> {
+    fn message_initialiser(&self, schema: &Schema, bytes: &[u8]) -> Vec<String> {
         let given = schema.fields.iter().filter_map(|field| {
             let value = match field.kind {
                 FieldKind::Message(inner) => self.nested_initialisers(field, inner, bytes),
@@ -303,7 +309,7 @@ impl<'a> MessageSet<'a> {
         if given.is_empty() {
             return vec!["{0}".to_owned()];
         }
-        let mut lines = wrap_parts(given, ", ", str::to_owned);
+        let mut lines = join_in_wrapped_lines(given, ", ", str::to_owned);
         lines[0].insert(0, '{');
         lines
             .iter_mut()
@@ -330,9 +336,9 @@ impl<'a> MessageSet<'a> {
         let default = (self.default)(inner);
         let one = |bytes: &[u8]| match default.as_deref() {
             Some(default) if default == bytes => {
-                format!("{}_INIT", self.name(inner).to_uppercase())
+                format!("{}_INIT", self.type_name(inner).to_uppercase())
             }
-            _ => self.initialiser(inner, bytes).join(""),
+            _ => self.message_initialiser(inner, bytes).join(""),
         };
         let all: Vec<_> = bytes.chunks(inner.size).map(one).collect();
         let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);
@@ -396,14 +402,18 @@ fn special_float_literal(primitive: Primitive, value: SpecialFloat) -> String {
     format!("{cast}{name}")
 }
 
-/// Joins the parts with the separator `between`, with as many parts on each line as fit. `finish`
+/// Joins the parts with `separator`, with as many parts on each line as fit. `format_line`
 /// converts each line to code.
-fn wrap_parts(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
+fn join_in_wrapped_lines(
+    parts: Vec<String>,
+    separator: &str,
+    format_line: impl Fn(&str) -> String,
+) -> Vec<String> {
     let mut lines = vec![String::new()];
     let count = parts.len();
     for (index, part) in parts.into_iter().enumerate() {
         let part = if index + 1 < count {
-            part + between
+            part + separator
         } else {
             part
         };
@@ -415,17 +425,20 @@ fn wrap_parts(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String
             lines[last].push_str(&part);
         }
     }
-    lines.iter().map(|line| finish(line.trim_end())).collect()
+    lines
+        .iter()
+        .map(|line| format_line(line.trim_end()))
+        .collect()
 }
 
-fn write_define(out: &mut String, name: &str, lines: Vec<String>) {
+fn write_macro_definition(out: &mut String, name: &str, lines: Vec<String>) {
     if let [line] = lines.as_slice()
         && "#define  ".len() + name.len() + line.len() <= COLUMNS_MAX
     {
-        append(out, format_args!("#define {name} {line}\n"));
+        append_formatted(out, format_args!("#define {name} {line}\n"));
         return;
     }
-    append(
+    append_formatted(
         out,
         format_args!("#define {name} \\\n    {}\n", lines.join(" \\\n    ")),
     );
@@ -439,15 +452,15 @@ fn write_comment(out: &mut String, indent: &str, lines: &[&str]) {
         return;
     }
     if !text.contains('\n') && indent.len() + text.len() + "/*  */".len() <= COLUMNS_MAX {
-        append(out, format_args!("{indent}/* {text} */\n"));
+        append_formatted(out, format_args!("{indent}/* {text} */\n"));
         return;
     }
-    append(out, format_args!("{indent}/*\n"));
+    append_formatted(out, format_args!("{indent}/*\n"));
     for line in text.lines() {
-        append(
+        append_formatted(
             out,
             format_args!("{}\n", format!("{indent} * {line}").trim_end()),
         );
     }
-    append(out, format_args!("{indent} */\n"));
+    append_formatted(out, format_args!("{indent} */\n"));
 }

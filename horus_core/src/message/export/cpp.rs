@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::super::import::{Declaration, Literal};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default_of};
 use super::number::{SpecialFloat, c_type, char_literal, integer_literal, number_literals};
-use super::{append, array_suffix, doc_lines, guarded, replace_links, struct_name};
+use super::{
+    append_formatted, array_suffix, doc_lines, replace_links, struct_name, with_declaration_guard,
+};
 
 const FILE_HEADER: &str = "\
 // @generated from the table of fields in horus_core/src/message/. C++17.
@@ -46,7 +48,7 @@ const COLUMNS_MAX: usize = 100;
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(FILE_HEADER);
     let constants = constant_names(messages.iter().copied());
-    write_hidden_macros(&mut out, &constants);
+    write_macro_push_directives(&mut out, &constants);
     out.push_str("\nnamespace horus {\n");
     for schema in messages {
         let default = standard_default_of(schema.name, schema.hash());
@@ -56,7 +58,7 @@ pub fn cpp(messages: &[&Schema]) -> String {
         write_message(&mut out, schema, "", &numbers);
     }
     out.push_str("\n}  // namespace horus\n");
-    write_restored_macros(&mut out, &constants);
+    write_macro_pop_directives(&mut out, &constants);
     out + "\n#endif  // HORUS_MSG_HPP\n"
 }
 
@@ -65,16 +67,16 @@ pub fn cpp(messages: &[&Schema]) -> String {
 pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: &str) -> String {
     let mut out = String::from(IMPORTED_FILE_HEADER);
     let constants = constant_names(messages.iter().map(|message| message.schema));
-    write_hidden_macros(&mut out, &constants);
-    append(&mut out, format_args!("\nnamespace {namespace} {{\n"));
+    write_macro_push_directives(&mut out, &constants);
+    append_formatted(&mut out, format_args!("\nnamespace {namespace} {{\n"));
     for message in messages {
         let values = |index, field: &Field| cpp_literals(message.values_of(index), field);
         let mut text = String::new();
         write_message(&mut text, message.schema, "::horus::", &values);
-        out.push_str(&guarded(namespace, &text));
+        out.push_str(&with_declaration_guard(namespace, &text));
     }
-    append(&mut out, format_args!("\n}}  // namespace {namespace}\n"));
-    write_restored_macros(&mut out, &constants);
+    append_formatted(&mut out, format_args!("\n}}  // namespace {namespace}\n"));
+    write_macro_pop_directives(&mut out, &constants);
     out
 }
 
@@ -86,27 +88,27 @@ fn constant_names<'a>(messages: impl Iterator<Item = &'a Schema>) -> BTreeSet<&'
 
 /// Writes directives that set macros with the names of constants aside. WHY: other headers, and
 /// flags such as `-DDEBUG`, define macros such as `OK` and `DEBUG`.
-fn write_hidden_macros(out: &mut String, constants: &BTreeSet<&str>) {
+fn write_macro_push_directives(out: &mut String, constants: &BTreeSet<&str>) {
     if !constants.is_empty() {
         out.push_str(
             "\n// Macros with the names of constants are set aside, and restored at the end.\n",
         );
     }
     for name in constants {
-        append(
+        append_formatted(
             out,
             format_args!("#pragma push_macro(\"{name}\")\n#undef {name}\n"),
         );
     }
 }
 
-/// Writes directives that restore what [`write_hidden_macros`] has set aside.
-fn write_restored_macros(out: &mut String, constants: &BTreeSet<&str>) {
+/// Writes directives that restore what [`write_macro_push_directives`] has set aside.
+fn write_macro_pop_directives(out: &mut String, constants: &BTreeSet<&str>) {
     if !constants.is_empty() {
         out.push('\n');
     }
     for name in constants {
-        append(out, format_args!("#pragma pop_macro(\"{name}\")\n"));
+        append_formatted(out, format_args!("#pragma pop_macro(\"{name}\")\n"));
     }
 }
 
@@ -127,13 +129,13 @@ fn cpp_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
     (!values.is_empty()).then(|| values.iter().map(literal).collect())
 }
 
-/// Writes the struct of a message. `from` is the prefix for names of the namespace `horus`: empty,
-/// or `::horus::`. `values` returns the default values of the field with the given index, as
-/// literals.
+/// Writes the struct of a message. `namespace_prefix` is the prefix for names of the namespace
+/// `horus`: empty, or `::horus::`. `values` returns the default values of the field with the given
+/// index, as literals.
 fn write_message(
     out: &mut String,
     schema: &Schema,
-    from: &str,
+    namespace_prefix: &str,
     values: &dyn Fn(usize, &Field) -> Option<Vec<String>>,
 ) {
     let (
@@ -152,7 +154,7 @@ fn write_message(
             &format!("\nFollowed by `{primitive} {name}[]`, to the message's end."),
         );
     }
-    append(out, format_args!("struct alignas({align}) {name} {{\n"));
+    append_formatted(out, format_args!("struct alignas({align}) {name} {{\n"));
     for (index, field) in schema.fields.iter().enumerate() {
         write_comment(out, "    ", &doc_lines(field.doc).join("\n"));
         let declared = format!(
@@ -173,24 +175,24 @@ fn write_message(
         write_comment(out, "    ", &doc_lines(doc).join("\n"));
         let kind = cpp_type(*kind);
         let value = integer_literal(*value);
-        append(
+        append_formatted(
             out,
             format_args!("    static constexpr {kind} {name} = {value};\n"),
         );
     }
     if tail.is_none() {
-        write_hash(out, schema, from);
+        write_schema_hash(out, schema, namespace_prefix);
     }
     out.push_str("};\n");
-    append(
+    append_formatted(
         out,
         format_args!("static_assert(sizeof({name}) == {size}, \"size of {name}\");\n"),
     );
-    append(
+    append_formatted(
         out,
         format_args!("static_assert(alignof({name}) == {align}, \"alignment of {name}\");\n"),
     );
-    append(
+    append_formatted(
         out,
         format_args!(
             "static_assert(std::is_trivially_copyable_v<{name}> && \
@@ -203,21 +205,21 @@ fn write_message(
         ..
     } in schema.fields
     {
-        append(
+        append_formatted(
             out,
             format_args!("static_assert(offsetof({name}, {field}) == {offset});\n"),
         );
     }
-    write_field_list(out, &name, schema.fields);
+    write_schema_macro_call(out, &name, schema.fields);
     if let Some(tail) = tail {
         let whole = schema.name;
         let primitive = cpp_type(tail.primitive);
-        append(
+        append_formatted(
             out,
-            format_args!("struct {whole} : {from}Framed<{name}, {primitive}> {{\n"),
+            format_args!("struct {whole} : {namespace_prefix}Framed<{name}, {primitive}> {{\n"),
         );
-        write_hash(out, schema, from);
-        append(
+        write_schema_hash(out, schema, namespace_prefix);
+        append_formatted(
             out,
             format_args!("}};\nHORUS_FRAMED({whole}, {});\n", tail.name),
         );
@@ -230,7 +232,7 @@ fn write_member(out: &mut String, declared: &str, field: &Field, numbers: Option
     out.push_str(declared);
     match numbers {
         None => {}
-        Some([number]) if field.count == 1 => append(out, format_args!(" = {number}")),
+        Some([number]) if field.count == 1 => append_formatted(out, format_args!(" = {number}")),
         Some(numbers) => {
             let line = format!(" = {{{}}}", numbers.join(", "));
             let breaks = declared.len() + line.len() + ";".len() > COLUMNS_MAX;
@@ -249,31 +251,32 @@ fn special_float_literal(primitive: Primitive, value: SpecialFloat) -> String {
     format!("std::numeric_limits<{}>::{function}()", cpp_type(primitive))
 }
 
-fn write_hash(out: &mut String, schema: &Schema, from: &str) {
+fn write_schema_hash(out: &mut String, schema: &Schema, namespace_prefix: &str) {
     let hash = schema.hash();
     let high = (hash >> 64) as u64;
     let low = hash as u64;
     out.push_str("    /// Of the canonical schema text.\n");
-    append(
+    append_formatted(
         out,
         format_args!(
-            "    static constexpr {from}SchemaHash schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n"
+            "    static constexpr {namespace_prefix}SchemaHash \
+             schema_hash{{0x{high:016x}u, 0x{low:016x}u}};\n"
         ),
     );
 }
 
 /// Writes a macro call with the names of the fields, from which the compiler computes the schema.
-fn write_field_list(out: &mut String, name: &str, fields: &[Field]) {
+fn write_schema_macro_call(out: &mut String, name: &str, fields: &[Field]) {
     let mut line = format!("HORUS_MESSAGE({name}");
     for Field { name, .. } in fields {
         line.push(',');
         if line.len() + name.len() + " );".len() > COLUMNS_MAX {
-            append(out, format_args!("{line}\n"));
+            append_formatted(out, format_args!("{line}\n"));
             line = "   ".to_owned();
         }
-        append(&mut line, format_args!(" {name}"));
+        append_formatted(&mut line, format_args!(" {name}"));
     }
-    append(out, format_args!("{line});\n"));
+    append_formatted(out, format_args!("{line});\n"));
 }
 
 fn field_type(field: &Field) -> String {
@@ -298,7 +301,7 @@ fn write_comment(out: &mut String, indent: &str, text: &str) {
         .trim_end()
         .lines()
     {
-        append(
+        append_formatted(
             out,
             format_args!("{}\n", format!("{indent}/// {line}").trim_end()),
         );

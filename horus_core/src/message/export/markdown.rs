@@ -1,7 +1,7 @@
 //! Generates the reference document of all messages.
 
 use super::super::{Constant, Domain, Field, FieldKind, Schema, Tail};
-use super::{append, array_suffix, doc_lines, element_name, replace_links};
+use super::{append_formatted, array_suffix, doc_lines, element_type_name, replace_links};
 
 const FILE_HEADER: &str = "\
 <!-- @generated from the doc comments in horus_core/src/message/ by the test `message_export`. -->
@@ -39,13 +39,13 @@ pub fn markdown(domains: &[Domain]) -> String {
             .iter()
             .map(|schema| link(schema.name))
             .collect();
-        append(
+        append_formatted(
             &mut out,
             format_args!("\n**{}**: {}\n", domain.title, links.join(", ")),
         );
     }
     for domain in domains {
-        append(&mut out, format_args!("\n## {}\n", domain.title));
+        append_formatted(&mut out, format_args!("\n## {}\n", domain.title));
         for schema in domain.messages {
             write_message(&mut out, schema, link);
         }
@@ -57,13 +57,13 @@ fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> Strin
     let doc = replace_links(&schema.doc_text(), link);
     let name = schema.name;
     let size = schema.size;
-    append(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
+    append_formatted(out, format_args!("\n### {name}\n\n{}\n\n", doc.trim_end()));
     match schema.tail {
-        None => append(
+        None => append_formatted(
             out,
             format_args!("{size} bytes, alignment {}.\n\n", schema.align),
         ),
-        Some(Tail { name, .. }) => append(
+        Some(Tail { name, .. }) => append_formatted(
             out,
             format_args!(
                 "A header of {size} bytes, then `{name}` up to the end of the message.\n\n"
@@ -77,19 +77,19 @@ fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> Strin
         let kind = match field.kind {
             FieldKind::Message(inner) => link(inner.name) + &shape,
             FieldKind::Primitive(_) | FieldKind::Text(_) => {
-                format!("`{}{shape}`", element_name(field))
+                format!("`{}{shape}`", element_type_name(field))
             }
         };
         let unit = field.unit();
         let meaning = replace_links(&field.meaning(), link);
-        append(
+        append_formatted(
             out,
             format_args!("| {offset} | `{name}` | {kind} | {unit} | {meaning} |\n"),
         );
     }
     if let Some(Tail { name, primitive }) = schema.tail {
         let kind = primitive.name();
-        append(
+        append_formatted(
             out,
             format_args!("| {size} | `{name}` | `{kind}[…]` |  | What the header describes |\n"),
         );
@@ -103,6 +103,6 @@ fn write_message(out: &mut String, schema: &Schema, link: impl Fn(&str) -> Strin
     {
         let doc = doc_lines(doc).join(" ");
         let meaning = replace_links(doc.trim_end_matches('.'), link);
-        append(out, format_args!("| {value} | `{name}` | {meaning} |\n"));
+        append_formatted(out, format_args!("| {value} | `{name}` | {meaning} |\n"));
     }
 }

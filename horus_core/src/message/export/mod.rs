@@ -36,7 +36,7 @@ pub fn hashes(messages: &[&Schema]) -> String {
     let mut text = String::new();
     for schema in messages {
         let Schema { name, size, .. } = schema;
-        append(
+        append_formatted(
             &mut text,
             format_args!("{name} {size} {:032x}\n", schema.hash()),
         );
@@ -55,7 +55,7 @@ fn struct_name(schema: &Schema) -> String {
 /// reads it once if several headers have it. `scope` is the namespace or the prefix of its names.
 ///
 /// WHY the hash of the text: another declaration with the same name is an error of the compiler.
-fn guarded(scope: &str, declaration: &str) -> String {
+fn with_declaration_guard(scope: &str, declaration: &str) -> String {
     let hash = fnv1a_128(format!("{scope}\n{declaration}").as_bytes());
     let guard = format!("HORUS_IMPORTED_{hash:032X}");
     format!("\n#ifndef {guard}\n#define {guard}{declaration}#endif  /* {guard} */\n")
@@ -87,7 +87,7 @@ fn doc_lines(doc: &str) -> Vec<&str> {
 
 /// Returns the name of the type of one element of a field: the name in a schema text, or the name
 /// of the nested message.
-fn element_name(field: &Field) -> &'static str {
+fn element_type_name(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Primitive(primitive) => primitive.name(),
         FieldKind::Text(_) => "char",
@@ -117,7 +117,7 @@ fn replace_links(text: &str, link: impl Fn(&str) -> String) -> String {
     out + rest
 }
 
-fn append(out: &mut String, text: fmt::Arguments<'_>) {
+fn append_formatted(out: &mut String, text: fmt::Arguments<'_>) {
     // WHY: writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }

@@ -29,12 +29,12 @@ pub(super) const fn c_type(primitive: Primitive) -> &'static str {
 }
 
 /// Returns the numbers of a field as literals, up to the last number that is not 0. Returns `None`
-/// if all numbers are 0, or if the field does not consist of numbers. `special` formats NaN and
-/// infinity.
+/// if all numbers are 0, or if the field does not consist of numbers. `format_special` formats NaN
+/// and infinity.
 pub(super) fn number_literals(
     field: &Field,
     message: &[u8],
-    special: fn(Primitive, SpecialFloat) -> String,
+    format_special: fn(Primitive, SpecialFloat) -> String,
 ) -> Option<Vec<String>> {
     let FieldKind::Primitive(primitive) = field.kind else {
         return None;
@@ -47,7 +47,7 @@ pub(super) fn number_literals(
         .chunks(primitive.size())
         .take(last / primitive.size() + 1);
     Some(
-        each.map(|bytes| number_literal(primitive, bytes, special))
+        each.map(|bytes| number_literal(primitive, bytes, format_special))
             .collect(),
     )
 }
@@ -55,12 +55,12 @@ pub(super) fn number_literals(
 fn number_literal(
     primitive: Primitive,
     bytes: &[u8],
-    special: fn(Primitive, SpecialFloat) -> String,
+    format_special: fn(Primitive, SpecialFloat) -> String,
 ) -> String {
     let float = |value: f64, suffix: &str| match value {
-        value if value.is_nan() => special(primitive, SpecialFloat::NotANumber),
-        f64::INFINITY => special(primitive, SpecialFloat::Infinity),
-        f64::NEG_INFINITY => "-".to_owned() + &special(primitive, SpecialFloat::Infinity),
+        value if value.is_nan() => format_special(primitive, SpecialFloat::NotANumber),
+        f64::INFINITY => format_special(primitive, SpecialFloat::Infinity),
+        f64::NEG_INFINITY => "-".to_owned() + &format_special(primitive, SpecialFloat::Infinity),
         value => format!("{value:?}{suffix}"),
     };
     let mut whole = [0; 8];

@@ -1,7 +1,7 @@
 //! Generates numpy layouts, in a Python module that imports numpy only on demand.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
-use super::append;
+use super::append_formatted;
 
 const FILE_HEADER: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -38,7 +38,7 @@ pub fn numpy(messages: &[&Schema]) -> String {
     for schema in messages {
         if let Some(Tail { name, primitive }) = schema.tail {
             let kind = numpy_type(primitive);
-            append(
+            append_formatted(
                 &mut out,
                 format_args!("    \"{}\": (\"{name}\", \"{kind}\"),\n", schema.name),
             );
@@ -49,15 +49,15 @@ pub fn numpy(messages: &[&Schema]) -> String {
         .iter()
         .filter(|schema| !schema.constants.is_empty())
     {
-        append(&mut out, format_args!("    \"{}\": {{\n", schema.name));
+        append_formatted(&mut out, format_args!("    \"{}\": {{\n", schema.name));
         for Constant { name, value, .. } in schema.constants {
-            append(&mut out, format_args!("        \"{name}\": {value},\n"));
+            append_formatted(&mut out, format_args!("        \"{name}\": {value},\n"));
         }
         out.push_str("    },\n");
     }
     out.push_str("}\n\nHASHES = {\n");
     for schema in messages {
-        append(
+        append_formatted(
             &mut out,
             format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()),
         );
@@ -78,11 +78,11 @@ fn write_layout(out: &mut String, schema: &Schema) {
         format!("(\"{}\", {shape})", field_type(field))
     });
     let offsets = row(&|field| field.offset.to_string());
-    append(out, format_args!("    \"{}\": {{\n", schema.name));
-    append(out, format_args!("        \"names\": [{names}],\n"));
-    append(out, format_args!("        \"formats\": [{formats}],\n"));
-    append(out, format_args!("        \"offsets\": [{offsets}],\n"));
-    append(
+    append_formatted(out, format_args!("    \"{}\": {{\n", schema.name));
+    append_formatted(out, format_args!("        \"names\": [{names}],\n"));
+    append_formatted(out, format_args!("        \"formats\": [{formats}],\n"));
+    append_formatted(out, format_args!("        \"offsets\": [{offsets}],\n"));
+    append_formatted(
         out,
         format_args!("        \"itemsize\": {},\n    }},\n", schema.size),
     );

@@ -2,7 +2,7 @@
 //! fields.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema};
-use super::{append, doc_lines, replace_links};
+use super::{append_formatted, doc_lines, replace_links};
 
 const FILE_HEADER: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
@@ -29,7 +29,7 @@ pub fn python(messages: &[&Schema]) -> String {
     names.sort_unstable();
     names
         .iter()
-        .for_each(|name| append(&mut out, format_args!("    \"{name}\",\n")));
+        .for_each(|name| append_formatted(&mut out, format_args!("    \"{name}\",\n")));
     out.push_str("]\n");
     for schema in messages {
         write_class(&mut out, schema);
@@ -43,13 +43,13 @@ fn write_class(out: &mut String, schema: &Schema) {
     } else {
         "Message"
     };
-    append(
+    append_formatted(
         out,
         format_args!("\n@final\nclass {}({base}):\n", schema.name),
     );
     write_docstring(out, schema.doc);
     for Constant { name, .. } in schema.constants {
-        append(out, format_args!("    {name}: ClassVar[int]\n"));
+        append_formatted(out, format_args!("    {name}: ClassVar[int]\n"));
     }
     out.push_str("    def __new__(\n        cls,\n");
     if schema.tail.is_some() {
@@ -57,7 +57,7 @@ fn write_class(out: &mut String, schema: &Schema) {
     }
     out.push_str("        *,\n");
     for field in schema.fields {
-        append(
+        append_formatted(
             out,
             format_args!("        {}: {} = ...,\n", field.name, setter_type(field)),
         );
@@ -80,18 +80,18 @@ fn write_property(out: &mut String, field: &Field, has_dtype: bool) {
         } else {
             ""
         };
-        append(out, format_args!("    {name}: {has}{hides}\n"));
+        append_formatted(out, format_args!("    {name}: {has}{hides}\n"));
         write_docstring(out, field.doc);
         return;
     }
-    append(
+    append_formatted(
         out,
         format_args!("    @property\n    def {name}(self) -> {has}:\n"),
     );
     out.push_str("    ");
     write_docstring(out, field.doc);
-    append(out, format_args!("    @{name}.setter\n"));
-    append(
+    append_formatted(out, format_args!("    @{name}.setter\n"));
+    append_formatted(
         out,
         format_args!("    def {name}(self, value: {given}) -> None: ...\n"),
     );
@@ -158,5 +158,5 @@ fn write_docstring(out: &mut String, text: &str) {
     }
     let text = lines.join("\n    ").replace("\n    \n", "\n\n");
     let end = if lines.len() > 1 { "\n    " } else { "" };
-    append(out, format_args!("    \"\"\"{text}{end}\"\"\"\n"));
+    append_formatted(out, format_args!("    \"\"\"{text}{end}\"\"\"\n"));
 }

@@ -2,7 +2,7 @@
 
 use super::super::import::{Declaration, Literal};
 use super::super::{Field, FieldKind, Schema, Tail};
-use super::{append, doc_lines};
+use super::{append_formatted, doc_lines};
 
 const FILE_HEADER: &str = "\
 # @generated from .msg files.
@@ -32,45 +32,45 @@ fn write_class(out: &mut String, message: &Declaration) {
         Some(_) => "Framed",
         None => "Message",
     };
-    append(
+    append_formatted(
         out,
         format_args!("\n\n@horus.message\nclass {}(horus.{base}):\n", schema.name),
     );
     write_docstring(out, schema);
     for constant in schema.constants {
         write_comment(out, constant.doc);
-        append(
+        append_formatted(
             out,
             format_args!("    {} = {}\n", constant.name, constant.value),
         );
     }
     for (index, field) in schema.fields.iter().enumerate() {
         write_comment(out, field.doc);
-        append(
+        append_formatted(
             out,
             format_args!("    {}: {}", field.name, type_annotation(field)),
         );
         match message.values_of(index) {
             [] => {}
             [value] if field.count == 1 => {
-                append(out, format_args!(" = {}", python_literal(value)))
+                append_formatted(out, format_args!(" = {}", python_literal(value)))
             }
             values => {
                 let all: Vec<_> = values.iter().map(python_literal).collect();
-                append(out, format_args!(" = [{}]", all.join(", ")));
+                append_formatted(out, format_args!(" = [{}]", all.join(", ")));
                 if values.len() < field.count {
-                    append(out, format_args!(" + [0] * {}", field.count - values.len()));
+                    append_formatted(out, format_args!(" + [0] * {}", field.count - values.len()));
                 }
             }
         }
         // WHY: for type checkers, an array is no list and a text is no `str`.
-        if !message.values_of(index).is_empty() && has_length(field) {
+        if !message.values_of(index).is_empty() && has_fixed_length_argument(field) {
             out.push_str("  # type: ignore[assignment]");
         }
         out.push('\n');
     }
     if let Some(Tail { name, primitive }) = schema.tail {
-        append(
+        append_formatted(
             out,
             format_args!(
                 "    {name}: horus.Tail[horus.{}, _Literal[\"{name}_count\"]]\n",
@@ -80,7 +80,7 @@ fn write_class(out: &mut String, message: &Declaration) {
     }
 }
 
-const fn has_length(field: &Field) -> bool {
+const fn has_fixed_length_argument(field: &Field) -> bool {
     field.count > 1 || matches!(field.kind, FieldKind::Text(_))
 }
 
@@ -121,17 +121,17 @@ fn write_docstring(out: &mut String, schema: &Schema) {
     let text = schema.doc_text();
     let text = text.trim().replace('\\', "\\\\").replace('"', "\\\"");
     if text.is_empty() {
-        append(out, format_args!("    \"\"\"{}.\"\"\"\n\n", schema.name));
+        append_formatted(out, format_args!("    \"\"\"{}.\"\"\"\n\n", schema.name));
         return;
     }
     let end = if text.contains('\n') { "\n    " } else { "" };
     let text = text.replace('\n', "\n    ").replace("\n    \n", "\n\n");
-    append(out, format_args!("    \"\"\"{text}{end}\"\"\"\n\n"));
+    append_formatted(out, format_args!("    \"\"\"{text}{end}\"\"\"\n\n"));
 }
 
 fn write_comment(out: &mut String, doc: &str) {
     for line in doc_lines(doc) {
-        append(
+        append_formatted(
             out,
             format_args!("{}\n", format!("    # {line}").trim_end()),
         );

@@ -2,7 +2,7 @@
 
 use super::super::import::{Declaration, Literal};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
-use super::{append, struct_name};
+use super::{append_formatted, struct_name};
 
 const FILE_HEADER: &str = "\
 // @generated from .msg files. Include it in a module of its own:
@@ -18,7 +18,7 @@ const SLOT_BYTES_MULTIPLE: usize = 64 * 1024;
 
 /// Keywords of Rust that need the prefix `r#` as names of fields. Words that C++ or Python also
 /// reserve are not in this list, because the import appends an underscore to them.
-const KEYWORDS: &[&str] = &[
+const RUST_KEYWORDS: &[&str] = &[
     "abstract", "async", "await", "become", "box", "dyn", "final", "fn", "gen", "impl", "let",
     "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "trait",
     "type", "unsafe", "unsized", "use", "where",
@@ -32,7 +32,7 @@ pub(in crate::message) fn rust(messages: &[Declaration]) -> String {
         write_struct(&mut out, message);
         write_default(&mut out, message);
         if let Some(tail) = message.schema.tail {
-            write_header(&mut out, message.schema, tail);
+            write_header_impl(&mut out, message.schema, tail);
         }
     }
     out
@@ -60,7 +60,7 @@ fn write_struct(out: &mut String, message: &Declaration) {
         write_doc(out, "    ", doc);
         out.push_str("    #[allow(non_upper_case_globals)]\n");
         let name = escape_keyword(name);
-        append(
+        append_formatted(
             out,
             format_args!("    pub const {name}: {} = {value};\n", kind.name()),
         );
@@ -77,14 +77,14 @@ fn write_fields(
     schema: &Schema,
     default: impl Fn(usize, &Field) -> Option<String>,
 ) {
-    append(
+    append_formatted(
         out,
         format_args!("{indent}pub struct {} {{\n", struct_name(schema)),
     );
     for (index, field) in schema.fields.iter().enumerate() {
         write_doc(out, &format!("{indent}    "), field.doc);
         let value = default(index, field).map(|value| format!(" = {value}"));
-        append(
+        append_formatted(
             out,
             format_args!(
                 "{indent}    pub {}: {}{},\n",
@@ -94,7 +94,7 @@ fn write_fields(
             ),
         );
     }
-    append(out, format_args!("{indent}}}\n"));
+    append_formatted(out, format_args!("{indent}}}\n"));
 }
 
 /// Generates the structs of standard messages, with their doc comments and constants, for people
@@ -106,7 +106,7 @@ pub fn rust_structs(messages: &[&Schema]) -> String {
     );
     for schema in messages {
         let Schema { name, .. } = schema;
-        append(
+        append_formatted(
             &mut out,
             format_args!("\n// use horus_core::message::{name};\n\n"),
         );
@@ -115,14 +115,14 @@ pub fn rust_structs(messages: &[&Schema]) -> String {
         if schema.constants.is_empty() {
             continue;
         }
-        append(
+        append_formatted(
             &mut out,
             format_args!("\nimpl {} {{\n", struct_name(schema)),
         );
         for constant in schema.constants {
             let Constant { name, value, .. } = constant;
             write_doc(&mut out, "    ", constant.doc);
-            append(
+            append_formatted(
                 &mut out,
                 format_args!(
                     "    pub const {name}: {} = {value};\n",
@@ -140,7 +140,7 @@ pub fn rust_structs(messages: &[&Schema]) -> String {
 fn write_default(out: &mut String, message: &Declaration) {
     let schema = message.schema;
     let name = struct_name(schema);
-    append(
+    append_formatted(
         out,
         format_args!(
             "\n#[allow(clippy::all)]\nimpl ::core::default::Default for {name} {{\n    \
@@ -150,7 +150,7 @@ fn write_default(out: &mut String, message: &Declaration) {
     for (index, field) in schema.fields.iter().enumerate() {
         let values = message.values_of(index);
         let value = default_expression(field, values);
-        append(
+        append_formatted(
             out,
             format_args!("            {}: {value},\n", rust_field_name(field)),
         );
@@ -187,7 +187,7 @@ fn default_expression(field: &Field, values: &[Literal]) -> String {
             let mut out = format!("{{\n                let mut all = [{zero}; {count}];\n");
             for (index, value) in values.iter().enumerate() {
                 let value = literal(value);
-                append(
+                append_formatted(
                     &mut out,
                     format_args!("                all[{index}] = {value};\n"),
                 );
@@ -197,7 +197,7 @@ fn default_expression(field: &Field, values: &[Literal]) -> String {
     }
 }
 
-fn write_header(out: &mut String, schema: &Schema, tail: Tail) {
+fn write_header_impl(out: &mut String, schema: &Schema, tail: Tail) {
     let Schema { name, .. } = schema;
     let bytes_max = schema
         .size
@@ -208,7 +208,7 @@ fn write_header(out: &mut String, schema: &Schema, tail: Tail) {
         primitive,
     } = tail;
     let size = primitive.size();
-    append(
+    append_formatted(
         out,
         format_args!(
             "
@@ -230,7 +230,7 @@ impl ::horus_core::message::Header for {name}Header {{
         ),
     );
     write_doc(out, "", schema.doc);
-    append(
+    append_formatted(
         out,
         format_args!(
             "#[allow(dead_code, unreachable_pub)]\npub type {name}<D = \
@@ -257,7 +257,7 @@ fn rust_field_name(field: &Field) -> String {
 }
 
 fn escape_keyword(name: &str) -> String {
-    if KEYWORDS.contains(&name) {
+    if RUST_KEYWORDS.contains(&name) {
         format!("r#{name}")
     } else {
         name.to_owned()
@@ -266,6 +266,6 @@ fn escape_keyword(name: &str) -> String {
 
 fn write_doc(out: &mut String, indent: &str, doc: &str) {
     for line in doc.lines() {
-        append(out, format_args!("{indent}///{line}\n"));
+        append_formatted(out, format_args!("{indent}///{line}\n"));
     }
 }

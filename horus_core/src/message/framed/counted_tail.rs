@@ -16,9 +16,9 @@ pub(super) struct CountedTail {
 }
 
 impl CountedTail {
-    /// Finds the header field whose name is `count`. It holds the number of elements after the
-    /// header.
-    pub(super) fn new(schema: &Schema, count: &str) -> Result<Self, String> {
+    /// Finds the header field whose name is `count_field`. It holds the number of elements after
+    /// the header.
+    pub(super) fn new(schema: &Schema, count_field: &str) -> Result<Self, String> {
         let name = schema.name;
         let tail = schema.tail;
         let tail =
@@ -26,7 +26,7 @@ impl CountedTail {
         let dtype = DType::from_primitive(tail.primitive);
         let dtype =
             dtype.ok_or_else(|| format!("the elements of {name}.{} are no numbers", tail.name))?;
-        let field = schema.fields.iter().find(|field| field.name == count);
+        let field = schema.fields.iter().find(|field| field.name == count_field);
         let found = field.and_then(|field| match field.kind {
             FieldKind::Primitive(
                 kind @ (Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64),
@@ -35,8 +35,8 @@ impl CountedTail {
         });
         let (offset, count) = found.ok_or_else(|| {
             format!(
-                "{name}.{} is counted by '{count}', which is no field of {name} of the type u8, \
-                 u16, u32 or u64: add such a field before it",
+                "{name}.{} is counted by '{count_field}', which is no field of {name} of the type \
+                 u8, u16, u32 or u64: add such a field before it",
                 tail.name
             )
         })?;
@@ -49,7 +49,7 @@ impl CountedTail {
 
     /// Returns the number of elements that a header announces. The header may come from any
     /// process.
-    fn announced_elements(&self, header: &[u8]) -> u64 {
+    fn header_element_count(&self, header: &[u8]) -> u64 {
         let mut count = [0; 8];
         let size = self.count.size();
         count[..size].copy_from_slice(&header[self.offset..][..size]);
@@ -62,7 +62,7 @@ impl CountedTail {
         header: &[u8],
     ) -> Result<usize, HeaderError> {
         let bytes = self
-            .announced_elements(header)
+            .header_element_count(header)
             .saturating_mul(self.dtype.size() as u64);
         match usize::try_from(bytes) {
             Ok(length) if bytes <= STRIDE_MAX => Ok(length),
@@ -72,7 +72,7 @@ impl CountedTail {
 
     pub(super) fn array_layout(&self, header: &[u8]) -> ArrayLayout {
         let size = self.dtype.size() as u64;
-        ArrayLayout::new(self.dtype, &[(self.announced_elements(header), size)])
+        ArrayLayout::new(self.dtype, &[(self.header_element_count(header), size)])
     }
 
     /// Sets the count in the header to the length of an array, which must have one dimension.

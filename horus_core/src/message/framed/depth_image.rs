@@ -1,6 +1,6 @@
 //! Depth images: the distance of each pixel.
 
-use super::raster::{packed_step, raster, rows_columns_and_channels};
+use super::raster::{raster, rows_columns_and_channels, unpadded_row_bytes};
 use super::{ArrayLayout, Encoding, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
@@ -143,7 +143,7 @@ impl Header for DepthImageHeader {
 
     fn fill_computed_fields(&mut self) {
         if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
-            self.step = packed_step(self.width, pixel);
+            self.step = unpadded_row_bytes(self.width, pixel);
         }
     }
 

@@ -56,7 +56,7 @@ encodings! {
 impl Encoding {
     /// The encodings that are searched first if only the type and the number of channels of a pixel
     /// are known. [`Self::ALL`] is searched after them.
-    pub(super) const PREFERRED: &[Self] = &[
+    pub(super) const SEARCHED_FIRST: &[Self] = &[
         Self::MONO8,
         Self::RGB8,
         Self::RGBA8,

@@ -1,6 +1,6 @@
 //! Images: rows of pixels.
 
-use super::raster::{packed_step, raster, rows_columns_and_channels};
+use super::raster::{raster, rows_columns_and_channels, unpadded_row_bytes};
 use super::{ArrayLayout, Encoding, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
@@ -140,7 +140,7 @@ impl Header for ImageHeader {
 
     fn fill_computed_fields(&mut self) {
         if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
-            self.step = packed_step(self.width, pixel);
+            self.step = unpadded_row_bytes(self.width, pixel);
         }
     }
 
@@ -154,7 +154,10 @@ impl Header for ImageHeader {
         let encoding = match self.encoding() {
             Some(encoding) if fits(&&encoding) => encoding,
             _ if self.encoding.is_empty() => {
-                let known = Encoding::PREFERRED.iter().chain(Encoding::ALL).find(fits);
+                let known = Encoding::SEARCHED_FIRST
+                    .iter()
+                    .chain(Encoding::ALL)
+                    .find(fits);
                 *known.ok_or_else(|| refused("an encoding that has such pixels"))?
             }
             _ => {
@@ -163,7 +166,7 @@ impl Header for ImageHeader {
             }
         };
         (self.height, self.width, self.encoding) = (height, width, encoding.text());
-        self.step = packed_step(width, encoding.pixel_bytes());
+        self.step = unpadded_row_bytes(width, encoding.pixel_bytes());
         self.is_bigendian = IS_MACHINE_BIG_ENDIAN.into();
         Ok(())
     }

@@ -28,12 +28,12 @@ use crate::topic::DynamicType;
 #[derive(Debug, Clone, Copy)]
 pub struct FramedKind {
     schema: &'static Schema,
-    form: HeaderForm,
+    form: HeaderInterpretation,
 }
 
 /// The way in which a header is interpreted.
 #[derive(Debug, Clone, Copy)]
-enum HeaderForm {
+enum HeaderInterpretation {
     /// The header is a type of this crate; its [`Header`] implementation interprets it.
     Typed(HeaderFunctions),
     /// Only the schema is known: one field of the header counts the numbers after the header.
@@ -54,7 +54,7 @@ impl FramedKind {
     const fn new<H: Header + Default>() -> Self {
         Self {
             schema: &Framed::<H>::SCHEMA,
-            form: HeaderForm::Typed(HeaderFunctions {
+            form: HeaderInterpretation::Typed(HeaderFunctions {
                 payload: DynamicType::of::<Framed<H>>,
                 default_header: || bytemuck::bytes_of(&H::default()).into(),
                 data_bytes: |header| checked_data_bytes(&header_from_bytes::<H>(header)),
@@ -92,7 +92,7 @@ impl FramedKind {
     pub fn counted(schema: &'static Schema, count: &str) -> Result<Self, String> {
         Ok(Self {
             schema,
-            form: HeaderForm::Counted(CountedTail::new(schema, count)?),
+            form: HeaderInterpretation::Counted(CountedTail::new(schema, count)?),
         })
     }
 
@@ -100,7 +100,7 @@ impl FramedKind {
     /// header counts the trailing numbers.
     #[must_use]
     pub const fn is_counted(&self) -> bool {
-        matches!(self.form, HeaderForm::Counted(_))
+        matches!(self.form, HeaderInterpretation::Counted(_))
     }
 
     /// Returns the schema of the whole message: the header's fields, then the data.
@@ -113,8 +113,8 @@ impl FramedKind {
     #[must_use]
     pub fn payload(&self) -> DynamicType {
         match self.form {
-            HeaderForm::Typed(header) => (header.payload)(),
-            HeaderForm::Counted(_) => {
+            HeaderInterpretation::Typed(header) => (header.payload)(),
+            HeaderInterpretation::Counted(_) => {
                 DynamicType::parse(&self.schema.text()).expect("the text of a schema is canonical")
             }
         }
@@ -125,8 +125,8 @@ impl FramedKind {
     #[must_use]
     pub fn default_header(&self) -> Box<[u8]> {
         match self.form {
-            HeaderForm::Typed(header) => (header.default_header)(),
-            HeaderForm::Counted(_) => vec![0; self.schema.size].into(),
+            HeaderInterpretation::Typed(header) => (header.default_header)(),
+            HeaderInterpretation::Counted(_) => vec![0; self.schema.size].into(),
         }
     }
 
@@ -143,8 +143,8 @@ impl FramedKind {
     /// a header panic in this case, too.
     pub fn data_bytes(&self, header: &[u8]) -> Result<usize, HeaderError> {
         match self.form {
-            HeaderForm::Typed(functions) => (functions.data_bytes)(header),
-            HeaderForm::Counted(tail) => tail.data_bytes(self.schema.name, header),
+            HeaderInterpretation::Typed(functions) => (functions.data_bytes)(header),
+            HeaderInterpretation::Counted(tail) => tail.data_bytes(self.schema.name, header),
         }
     }
 
@@ -153,8 +153,8 @@ impl FramedKind {
     #[must_use]
     pub fn array_layout(&self, header: &[u8], data_bytes: usize) -> Option<ArrayLayout> {
         let layout = match self.form {
-            HeaderForm::Typed(functions) => (functions.array_layout)(header),
-            HeaderForm::Counted(tail) => Some(tail.array_layout(header)),
+            HeaderInterpretation::Typed(functions) => (functions.array_layout)(header),
+            HeaderInterpretation::Counted(tail) => Some(tail.array_layout(header)),
         };
         layout.filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
@@ -163,8 +163,8 @@ impl FramedKind {
     /// [`Header::fill_computed_fields`] does. Does nothing for a [`counted`](Self::counted) type.
     pub fn fill_computed_fields(&self, header: &mut [u8]) {
         match self.form {
-            HeaderForm::Typed(functions) => (functions.fill_computed_fields)(header),
-            HeaderForm::Counted(_) => {}
+            HeaderInterpretation::Typed(functions) => (functions.fill_computed_fields)(header),
+            HeaderInterpretation::Counted(_) => {}
         }
     }
 
@@ -176,8 +176,10 @@ impl FramedKind {
     /// Returns a text with the reason why the message cannot hold the array.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
         match self.form {
-            HeaderForm::Typed(functions) => (functions.reshape)(header, dtype, shape),
-            HeaderForm::Counted(tail) => tail.reshape(self.schema.name, header, (dtype, shape)),
+            HeaderInterpretation::Typed(functions) => (functions.reshape)(header, dtype, shape),
+            HeaderInterpretation::Counted(tail) => {
+                tail.reshape(self.schema.name, header, (dtype, shape))
+            }
         }
     }
 }

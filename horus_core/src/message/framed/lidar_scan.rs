@@ -109,7 +109,7 @@ impl LidarScanHeader {
         self
     }
 
-    const fn rows(&self) -> u64 {
+    const fn arrays_per_scan(&self) -> u64 {
         1 + (self.has_intensities != 0) as u64
     }
 }
@@ -125,7 +125,7 @@ impl Header for LidarScanHeader {
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
-        u64::from(self.count) * self.rows() * size_of::<f32>() as u64
+        u64::from(self.count) * self.arrays_per_scan() * size_of::<f32>() as u64
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -78,8 +78,8 @@ impl PointCloudHeader {
     /// each, stamped with the current time.
     #[must_use]
     pub fn xyz(points: u32) -> Self {
-        const FIELDS: [&str; 3] = ["x", "y", "z"];
-        FIELDS.iter().fold(Self::empty(points), |cloud, name| {
+        const XYZ_FIELDS: [&str; 3] = ["x", "y", "z"];
+        XYZ_FIELDS.iter().fold(Self::empty(points), |cloud, name| {
             cloud.with_field(name, DType::F32)
         })
     }
@@ -257,11 +257,11 @@ impl Header for PointCloudHeader {
             _ => return Err(refused()),
         };
         if self.field_count == 0 {
-            const NAMES: [&str; 4] = ["x", "y", "z", "intensity"];
+            const XYZI_FIELDS: [&str; 4] = ["x", "y", "z", "intensity"];
             let count = usize::try_from(numbers)
                 .ok()
                 .filter(|count| matches!(count, 3 | 4));
-            let names = &NAMES[..count.ok_or_else(refused)?];
+            let names = &XYZI_FIELDS[..count.ok_or_else(refused)?];
             *self = names
                 .iter()
                 .fold(*self, |cloud, name| cloud.with_field(name, dtype));

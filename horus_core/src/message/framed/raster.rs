@@ -64,7 +64,7 @@ pub(super) fn rows_columns_and_channels(shape: &[u64]) -> Option<(u32, u32, u64)
 
 /// Returns the stride in bytes from one row to the next, if rows have no padding. Saturates on
 /// overflow.
-pub(super) fn packed_step(width: u32, pixel_bytes: usize) -> u32 {
+pub(super) fn unpadded_row_bytes(width: u32, pixel_bytes: usize) -> u32 {
     u32::try_from(u64::from(width) * pixel_bytes as u64).unwrap_or(u32::MAX)
 }
 
@@ -98,7 +98,7 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
     /// Returns the pixels of row `y`, counted from the top, without padding. If the size of a pixel
     /// is unknown, returns the row with its padding. Returns `None` if there is no such row.
     pub fn row(&self, y: u32) -> Option<&[u8]> {
-        let (start, bytes) = self.row_span(y)?;
+        let (start, bytes) = self.row_offset_and_bytes(y)?;
         self.data().get(start..start + bytes)
     }
 
@@ -110,17 +110,17 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
     /// Returns the bytes of the pixel in column `x` of row `y`. Returns `None` if there is no such
     /// pixel, or if the size of a pixel is unknown.
     pub fn pixel(&self, x: u32, y: u32) -> Option<&[u8]> {
-        let (start, bytes) = self.pixel_span(x)?;
+        let (start, bytes) = self.pixel_offset_and_bytes(x)?;
         self.row(y)?.get(start..start + bytes)
     }
 
     /// Returns true if the rows follow each other without padding.
     pub fn is_contiguous(&self) -> bool {
-        let row = self.row_span(0).map_or(0, |(_, bytes)| bytes);
+        let row = self.row_offset_and_bytes(0).map_or(0, |(_, bytes)| bytes);
         row == self.step() as usize || self.height() < 2
     }
 
-    fn row_span(&self, y: u32) -> Option<(usize, usize)> {
+    fn row_offset_and_bytes(&self, y: u32) -> Option<(usize, usize)> {
         let step = self.step() as usize;
         let row = self
             .pixel_bytes()
@@ -128,7 +128,7 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
         (y < self.height()).then(|| (step * y as usize, row))
     }
 
-    fn pixel_span(&self, x: u32) -> Option<(usize, usize)> {
+    fn pixel_offset_and_bytes(&self, x: u32) -> Option<(usize, usize)> {
         let pixel = self.pixel_bytes()?;
         (x < self.width()).then(|| (pixel * x as usize, pixel))
     }
@@ -137,14 +137,14 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
 impl<H: Raster, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
     /// Returns the pixels of row `y` as a mutable slice; `None` if there is no such row.
     pub fn row_mut(&mut self, y: u32) -> Option<&mut [u8]> {
-        let (start, bytes) = self.row_span(y)?;
+        let (start, bytes) = self.row_offset_and_bytes(y)?;
         self.data_mut().get_mut(start..start + bytes)
     }
 
     /// Returns the bytes of the pixel in column `x` of row `y` as a mutable slice. Returns `None`
     /// in the same cases as [`pixel`](Self::pixel).
     pub fn pixel_mut(&mut self, x: u32, y: u32) -> Option<&mut [u8]> {
-        let (start, bytes) = self.pixel_span(x)?;
+        let (start, bytes) = self.pixel_offset_and_bytes(x)?;
         self.row_mut(y)?.get_mut(start..start + bytes)
     }
 }

@@ -185,7 +185,7 @@ impl TensorHeader {
 
     /// Returns the distance from the first element to the element at `index`, counted in elements;
     /// `None` if there is no such element.
-    fn offset(&self, index: &[usize]) -> Option<u64> {
+    fn element_offset(&self, index: &[usize]) -> Option<u64> {
         if index.len() != self.rank() {
             return None;
         }
@@ -196,7 +196,7 @@ impl TensorHeader {
         })
     }
 
-    fn check_type<T: Element>(&self) -> Result<(), TensorError> {
+    fn check_element_type<T: Element>(&self) -> Result<(), TensorError> {
         if self.dtype == T::DTYPE.code() {
             return Ok(());
         }
@@ -278,8 +278,8 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
     /// Returns the element at `index`, which has one index for each dimension. Returns `None` if
     /// there is no such element, or if the type of the elements is not `T`.
     pub fn at<T: Element>(&self, index: &[usize]) -> Option<T> {
-        self.check_type::<T>().ok()?;
-        let start = usize::try_from(self.offset(index)?)
+        self.check_element_type::<T>().ok()?;
+        let start = usize::try_from(self.element_offset(index)?)
             .ok()?
             .checked_mul(size_of::<T>())?;
         let bytes = self.data().get(start..)?.get(..size_of::<T>())?;
@@ -292,7 +292,7 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
     ///
     /// [`TensorError::Type`] or [`TensorError::Strided`].
     pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
-        self.check_type::<T>()?;
+        self.check_element_type::<T>()?;
         if !self.is_contiguous() {
             return Err(TensorError::Strided);
         }
@@ -307,7 +307,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
     ///
     /// The errors of [`Self::as_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
-        self.check_type::<T>()?;
+        self.check_element_type::<T>()?;
         if !self.is_contiguous() {
             return Err(TensorError::Strided);
         }

@@ -2,7 +2,7 @@
 //! unit.
 
 /// The units that comments contain in brackets, such as `[rad]`, and their names.
-const UNITS: &[(&str, &str)] = &[
+const UNIT_NAMES: &[(&str, &str)] = &[
     ("m", "metres"),
     ("mm", "millimetres"),
     ("rad", "radians"),
@@ -138,7 +138,10 @@ fn split_unit(text: &str) -> Option<(&str, &'static str, &str)> {
     opened.find_map(|(start, bracket)| {
         let close = if bracket == "[" { ']' } else { ')' };
         let (symbol, after) = text[start + 1..].split_once(close)?;
-        let unit = UNITS.iter().find(|(known, _)| *known == symbol.trim())?.1;
+        let unit = UNIT_NAMES
+            .iter()
+            .find(|(known, _)| *known == symbol.trim())?
+            .1;
         Some((&text[..start], unit, after))
     })
 }

@@ -69,7 +69,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    pub(super) fn in_line(
+    pub(super) fn new_for_line(
         path: &Path,
         line: usize,
         field: &str,
@@ -83,7 +83,7 @@ impl ImportError {
         }
     }
 
-    pub(super) fn in_message(path: &Path, message: &str, reason: impl Into<String>) -> Self {
+    pub(super) fn new_for_message(path: &Path, message: &str, reason: impl Into<String>) -> Self {
         Self::Message {
             path: path.to_owned(),
             message: excerpt(message),

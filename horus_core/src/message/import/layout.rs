@@ -11,10 +11,10 @@ use crate::message::{Constant, Field, FieldKind, Primitive, Schema, Tail};
 
 /// The size of a header is a multiple of this number of bytes, so that the data begin on a cache
 /// line.
-const HEADER_ALIGN: usize = 64;
+const HEADER_SIZE_MULTIPLE_BYTES: usize = 64;
 
 /// The maximum number of fields that the C++ macro `HORUS_MESSAGE` accepts.
-const FIELDS_MAX: usize = 64;
+const CPP_MACRO_FIELDS_MAX: usize = 64;
 
 /// A field of an imported message whose offset has not been determined yet.
 #[derive(Debug)]
@@ -98,33 +98,33 @@ impl LayoutPlan {
     /// with the same alignment are in the order of the file.
     ///
     /// The schema is never freed, because its parts are `'static`.
-    pub(super) fn lay_out(mut self, name: &str) -> Result<Declaration, String> {
+    pub(super) fn into_declaration(mut self, name: &str) -> Result<Declaration, String> {
         self.fields.sort_by_key(|field| Reverse(field.kind.align()));
         let align = self.fields.first().map_or(1, |field| field.kind.align());
-        let end = self.fields_end()?;
+        let end = self.fields_end_offset()?;
         let multiple = match self.tail {
-            Some(_) => HEADER_ALIGN,
+            Some(_) => HEADER_SIZE_MULTIPLE_BYTES,
             None => align,
         };
         let size = end.next_multiple_of(multiple).max(1);
         if size > end {
             self.fields.push(reserved_field(size - end));
         }
-        if self.fields.len() > FIELDS_MAX {
+        if self.fields.len() > CPP_MACRO_FIELDS_MAX {
             return Err(format!(
-                "it has {} fields with counts and padding, and at most {FIELDS_MAX} are possible: \
-                 group them in messages",
+                "it has {} fields with counts and padding, and at most {CPP_MACRO_FIELDS_MAX} are \
+                 possible: group them in messages",
                 self.fields.len()
             ));
         }
-        self.finish(name, size, align)
+        self.build_declaration(name, size, align)
     }
 
     /// Returns the offset of the byte after the last field.
-    fn fields_end(&self) -> Result<usize, String> {
+    fn fields_end_offset(&self) -> Result<usize, String> {
         let bytes = |field: &PlannedField| field.kind.size().checked_mul(field.count);
         let sum = |sum: usize, field: &PlannedField| sum.checked_add(bytes(field)?);
-        let limit = STRIDE_MAX as usize - HEADER_ALIGN;
+        let limit = STRIDE_MAX as usize - HEADER_SIZE_MULTIPLE_BYTES;
         let end = self
             .fields
             .iter()
@@ -141,7 +141,12 @@ impl LayoutPlan {
         })
     }
 
-    fn finish(self, name: &str, size: usize, align: usize) -> Result<Declaration, String> {
+    fn build_declaration(
+        self,
+        name: &str,
+        size: usize,
+        align: usize,
+    ) -> Result<Declaration, String> {
         let mut fields = Vec::new();
         let mut values = Vec::new();
         let mut offset = 0;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::comment::to_doc_comment;
 use super::error::ImportError;
 use super::layout::{LayoutPlan, PlannedField, leak_text};
-use super::names::unreserved_name;
+use super::names::rename_if_reserved;
 use super::parse::{ArrayLength, DefinitionItem, ElementType};
 use super::value::{Literal, parse_defaults, parse_integer};
 use crate::message::{Constant, FRAME_ID_BYTES, FieldKind, Primitive};
@@ -32,9 +32,9 @@ pub(super) struct KindAndLength {
 }
 
 impl<'p> MessageBuilder<'p> {
-    pub(super) fn new(path: &'p Path, message: &'p str, about: &str) -> Self {
+    pub(super) fn new(path: &'p Path, message: &'p str, comment: &str) -> Self {
         let plan = LayoutPlan {
-            doc: to_doc_comment(about),
+            doc: to_doc_comment(comment),
             ..LayoutPlan::default()
         };
         Self {
@@ -50,7 +50,7 @@ impl<'p> MessageBuilder<'p> {
         item: &DefinitionItem,
         reason: impl Into<String>,
     ) -> ImportError {
-        ImportError::in_line(self.path, item.line, &item.name, reason)
+        ImportError::new_for_line(self.path, item.line, &item.name, reason)
     }
 
     /// Adds the fields that replace a ROS `Header`: `timestamp_ns` and `frame_id`.
@@ -61,15 +61,15 @@ impl<'p> MessageBuilder<'p> {
         };
         let time = "Time of the data, by CLOCK_REALTIME: nanoseconds.";
         let time = format!("{time}\n\n{}", item.doc);
-        self.push(
+        self.add_planned_field(
             item,
-            planned_field(format!("{prefix}timestamp_ns"), TIMESTAMP_KIND, &time),
+            new_planned_field(format!("{prefix}timestamp_ns"), TIMESTAMP_KIND, &time),
         )?;
         let frame = FieldKind::Text(FRAME_ID_BYTES);
-        let about = "Frame of the data: text.";
-        self.push(
+        let comment = "Frame of the data: text.";
+        self.add_planned_field(
             item,
-            planned_field(format!("{prefix}frame_id"), frame, about),
+            new_planned_field(format!("{prefix}frame_id"), frame, comment),
         )
     }
 
@@ -93,29 +93,29 @@ impl<'p> MessageBuilder<'p> {
             self.item_error(item, reason)
         };
         let name = field_name(item);
-        let mut field = planned_field(name.clone(), kind, &field_doc(item));
+        let mut field = new_planned_field(name.clone(), kind, &field_doc(item));
         field.values = values;
         match length {
-            ArrayLength::One => self.push(item, field),
+            ArrayLength::One => self.add_planned_field(item, field),
             ArrayLength::Fixed(count) => {
                 if default.is_some() && given != count {
                     return Err(wrong_count());
                 }
                 field.count = count;
-                self.push(item, field)
+                self.add_planned_field(item, field)
             }
             ArrayLength::Bounded(count) => {
                 if given > count {
                     return Err(wrong_count());
                 }
                 field.count = count;
-                self.push(item, field)?;
-                let about = format!("Elements of `{name}` in use, from the first: count.");
-                let mut used = planned_field(format!("{name}_count"), COUNT_KIND, &about);
+                self.add_planned_field(item, field)?;
+                let comment = format!("Elements of `{name}` in use, from the first: count.");
+                let mut used = new_planned_field(format!("{name}_count"), COUNT_KIND, &comment);
                 if given > 0 {
                     used.values.push(Literal::Integer(given as i128));
                 }
-                self.push(item, used)
+                self.add_planned_field(item, used)
             }
             ArrayLength::Unbounded if given > 0 => {
                 Err(self.item_error(item, "an array without a bound has no default: remove it"))
@@ -144,9 +144,9 @@ impl<'p> MessageBuilder<'p> {
             return Err(self.item_error(item, reason));
         }
         let text = format!("Number of `{name}` that follow: count.\n\n{}", item.doc);
-        self.push(
+        self.add_planned_field(
             item,
-            planned_field(format!("{name}_count"), COUNT_KIND, &text),
+            new_planned_field(format!("{name}_count"), COUNT_KIND, &text),
         )?;
         self.reserve_name(item, &name)?;
         self.plan.tail = Some((name, primitive));
@@ -170,7 +170,7 @@ impl<'p> MessageBuilder<'p> {
                 Ok(())
             }
             ElementType::Number(kind) => {
-                let name = unreserved_name(&item.name);
+                let name = rename_if_reserved(&item.name);
                 self.reserve_name(item, &name)?;
                 let value = parse_integer(kind, value);
                 self.plan.constants.push(Constant {
@@ -199,7 +199,7 @@ impl<'p> MessageBuilder<'p> {
         let mut types = types.chain([self.message]);
         match types.find(|name| self.names.contains(*name)) {
             None => Ok(()),
-            Some(name) => Err(ImportError::in_message(
+            Some(name) => Err(ImportError::new_for_message(
                 self.path,
                 self.message,
                 format!("'{name}' is both a type and a field or constant of it: rename one"),
@@ -207,7 +207,11 @@ impl<'p> MessageBuilder<'p> {
         }
     }
 
-    fn push(&mut self, item: &DefinitionItem, field: PlannedField) -> Result<(), ImportError> {
+    fn add_planned_field(
+        &mut self,
+        item: &DefinitionItem,
+        field: PlannedField,
+    ) -> Result<(), ImportError> {
         self.reserve_name(item, &field.name)?;
         self.plan.fields.push(field);
         Ok(())
@@ -227,7 +231,7 @@ impl<'p> MessageBuilder<'p> {
 fn field_name(item: &DefinitionItem) -> String {
     match item.element {
         ElementType::Time | ElementType::Duration => format!("{}_ns", item.name),
-        _ => unreserved_name(&item.name),
+        _ => rename_if_reserved(&item.name),
     }
 }
 
@@ -239,12 +243,12 @@ fn field_doc(item: &DefinitionItem) -> String {
     }
 }
 
-fn planned_field(name: String, kind: FieldKind, about: &str) -> PlannedField {
+fn new_planned_field(name: String, kind: FieldKind, comment: &str) -> PlannedField {
     PlannedField {
         name,
         kind,
         count: 1,
-        doc: to_doc_comment(about.trim_end()),
+        doc: to_doc_comment(comment.trim_end()),
         values: Vec::new(),
     }
 }

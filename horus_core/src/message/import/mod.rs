@@ -115,11 +115,11 @@ impl Importer {
     /// [`ImportError`] names the file, the line and the field that cannot be represented.
     pub fn read<P: AsRef<Path>>(&self, files: &[P]) -> Result<Imported, ImportError> {
         let mut session = ImportSession::new(self);
-        session.check_directories()?;
+        session.check_directories_exist()?;
         for file in files {
-            session.import_file(file.as_ref())?;
+            session.import_file_as_declaration(file.as_ref())?;
         }
-        session.check_bounds()?;
+        session.check_bounds_are_used()?;
         Ok(Imported {
             files: session.files.into_keys().collect(),
             declarations: session.declarations,
@@ -133,9 +133,9 @@ impl Importer {
     /// The errors of [`read`](Self::read).
     pub fn parse(&self, name: &str, text: &str) -> Result<Imported, ImportError> {
         let mut session = ImportSession::new(self);
-        session.check_directories()?;
-        session.import_text(Path::new(&format!("{name}.msg")), name, text)?;
-        session.check_bounds()?;
+        session.check_directories_exist()?;
+        session.import_text_as_declaration(Path::new(&format!("{name}.msg")), name, text)?;
+        session.check_bounds_are_used()?;
         Ok(Imported {
             files: session.files.into_keys().collect(),
             declarations: session.declarations,

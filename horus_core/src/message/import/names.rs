@@ -138,7 +138,7 @@ const RESERVED_WORDS: &[&str] = &[
 
 /// Returns a name that is free to use in all languages: `name`, with an underscore after it if a
 /// language reserves it.
-pub(super) fn unreserved_name(name: &str) -> String {
+pub(super) fn rename_if_reserved(name: &str) -> String {
     match RESERVED_WORDS.binary_search(&name) {
         Ok(_) => format!("{name}_"),
         Err(_) => name.to_owned(),
@@ -158,7 +158,7 @@ mod tests {
             ("EOF", "EOF_"),
             ("x", "x"),
         ] {
-            assert_eq!(unreserved_name(name), wanted);
+            assert_eq!(rename_if_reserved(name), wanted);
         }
     }
 }

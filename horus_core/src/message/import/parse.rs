@@ -88,7 +88,7 @@ impl Parser {
             ("", None) => self.end_comment_block(),
             ("", Some(comment)) => self.add_comment(comment, line.starts_with([' ', '\t'])),
             (code, comment) => {
-                let item = parse_item(path, number, code)?;
+                let item = parse_definition_item(path, number, code)?;
                 self.add_item(item, comment);
             }
         }
@@ -115,15 +115,15 @@ impl Parser {
         }
     }
 
-    fn add_item(&mut self, item: DefinitionItem, beside: Option<&str>) {
+    fn add_item(&mut self, item: DefinitionItem, trailing_comment: Option<&str>) {
         let mut comments = std::mem::take(&mut self.pending);
         // WHY: the first comment describes the message, even if no blank line follows it.
         if self.items.is_empty() && self.doc.is_empty() {
             self.doc.append(comments);
             comments = Comments::default();
         }
-        self.continues = beside.is_some();
-        if let Some(text) = beside {
+        self.continues = trailing_comment.is_some();
+        if let Some(text) = trailing_comment {
             comments.push(text);
         }
         self.items.push((item, comments));
@@ -163,15 +163,19 @@ fn split_comment(line: &str) -> (&str, Option<&str>) {
 }
 
 /// Parses the line of a field or a constant: `type name`, `type name default` or `type NAME=value`.
-fn parse_item(path: &Path, line: usize, code: &str) -> Result<DefinitionItem, ImportError> {
+fn parse_definition_item(
+    path: &Path,
+    line: usize,
+    code: &str,
+) -> Result<DefinitionItem, ImportError> {
     let wanted = "a line is `type name`, `type name default` or `type NAME=value`: correct it, or \
                   put a # before text";
-    let malformed = || ImportError::in_line(path, line, code, wanted);
+    let malformed = || ImportError::new_for_line(path, line, code, wanted);
     let (kind, rest) = code.split_once(char::is_whitespace).ok_or_else(malformed)?;
     let rest = rest.trim_start();
     let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
     let (name, rest) = rest.split_at(end.unwrap_or(rest.len()));
-    let refuse = |reason: String| ImportError::in_line(path, line, name, reason);
+    let refuse = |reason: String| ImportError::new_for_line(path, line, name, reason);
     if !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
         return Err(malformed());
     }
@@ -205,7 +209,7 @@ fn parse_item(path: &Path, line: usize, code: &str) -> Result<DefinitionItem, Im
 /// Returns the type of one element, and the number of elements.
 fn parse_type(text: &str) -> Result<(ElementType, ArrayLength), String> {
     let Some((element, length)) = text.split_once('[') else {
-        return Ok((parse_element(text)?, ArrayLength::One));
+        return Ok((parse_element_type(text)?, ArrayLength::One));
     };
     let malformed = || {
         let text = super::error::excerpt(text);
@@ -213,20 +217,20 @@ fn parse_type(text: &str) -> Result<(ElementType, ArrayLength), String> {
     };
     let length = length.strip_suffix(']').ok_or_else(malformed)?;
     let length = match length.strip_prefix("<=") {
-        Some(bound) => ArrayLength::Bounded(parse_positive(bound).ok_or_else(malformed)?),
+        Some(bound) => ArrayLength::Bounded(parse_positive_integer(bound).ok_or_else(malformed)?),
         None if length.is_empty() => ArrayLength::Unbounded,
-        None => ArrayLength::Fixed(parse_positive(length).ok_or_else(malformed)?),
+        None => ArrayLength::Fixed(parse_positive_integer(length).ok_or_else(malformed)?),
     };
-    Ok((parse_element(element)?, length))
+    Ok((parse_element_type(element)?, length))
 }
 
-fn parse_positive(text: &str) -> Option<usize> {
+fn parse_positive_integer(text: &str) -> Option<usize> {
     text.parse().ok().filter(|number| *number > 0)
 }
 
-fn parse_element(text: &str) -> Result<ElementType, String> {
+fn parse_element_type(text: &str) -> Result<ElementType, String> {
     let (name, bound) = match text.split_once("<=") {
-        Some((name, bound)) => (name, Some(parse_positive(bound))),
+        Some((name, bound)) => (name, Some(parse_positive_integer(bound))),
         None => (text, None),
     };
     let number = |primitive| match bound {
@@ -255,11 +259,11 @@ fn parse_element(text: &str) -> Result<ElementType, String> {
             "a wstring is UTF-16, which messages cannot hold: use string<=N, which is UTF-8"
                 .to_owned(),
         ),
-        _ => parse_message(text),
+        _ => parse_message_type(text),
     }
 }
 
-fn parse_message(text: &str) -> Result<ElementType, String> {
+fn parse_message_type(text: &str) -> Result<ElementType, String> {
     let parts: Vec<_> = text.split('/').collect();
     let (package, name) = match parts.as_slice() {
         [name] => (None, *name),
@@ -268,7 +272,7 @@ fn parse_message(text: &str) -> Result<ElementType, String> {
     };
     let is_builtin = matches!((package, name), (None, "time" | "duration"));
     let is_capital = name.starts_with(|letter: char| letter.is_ascii_uppercase());
-    if !package.into_iter().chain([name]).all(is_name) || !(is_builtin || is_capital) {
+    if !package.into_iter().chain([name]).all(is_identifier) || !(is_builtin || is_capital) {
         return Err(unknown_type_text(text));
     }
     Ok(match (package, name) {
@@ -291,7 +295,7 @@ fn unknown_type_text(text: &str) -> String {
 }
 
 /// Returns true for an ASCII identifier that begins with a letter.
-pub(super) fn is_name(text: &str) -> bool {
+pub(super) fn is_identifier(text: &str) -> bool {
     let rest = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.starts_with(|letter: char| letter.is_ascii_alphabetic()) && text.chars().all(rest)
 }

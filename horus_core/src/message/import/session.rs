@@ -17,7 +17,7 @@ use crate::message::{FieldKind, Primitive};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The maximum depth to which messages may be nested in each other. A deeper nesting is an error.
-const DEPTH_MAX: usize = 32;
+const IMPORT_NESTING_MAX: usize = 32;
 
 /// The state while an [`Importer`] reads a set of `.msg` files.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl<'a> ImportSession<'a> {
 
     /// Reads the `.msg` file at `path`, unless it was read before. Returns the index of its message
     /// in `declarations`.
-    pub(super) fn import_file(&mut self, path: &Path) -> Result<usize, ImportError> {
+    pub(super) fn import_file_as_declaration(&mut self, path: &Path) -> Result<usize, ImportError> {
         let read_error = |source| ImportError::Read {
             path: path.to_owned(),
             source,
@@ -58,15 +58,16 @@ impl<'a> ImportSession<'a> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         if self.open_files.contains(&canonical) {
             let reason = "it contains itself: remove one of the fields";
-            return Err(ImportError::in_message(path, &name, reason));
+            return Err(ImportError::new_for_message(path, &name, reason));
         }
-        if self.open_files.len() >= DEPTH_MAX {
-            let reason = format!("more than {DEPTH_MAX} messages are nested: flatten them");
-            return Err(ImportError::in_message(path, &name, reason));
+        if self.open_files.len() >= IMPORT_NESTING_MAX {
+            let reason =
+                format!("more than {IMPORT_NESTING_MAX} messages are nested: flatten them");
+            return Err(ImportError::new_for_message(path, &name, reason));
         }
         let text = read_text(path).map_err(read_error)?;
         self.open_files.push(canonical.clone());
-        let index = self.import_text(path, &name, &text)?;
+        let index = self.import_text_as_declaration(path, &name, &text)?;
         self.open_files.pop();
         self.files.insert(canonical, index);
         Ok(index)
@@ -74,7 +75,7 @@ impl<'a> ImportSession<'a> {
 
     /// Declares the message in `text`, the content of a `.msg` file. Returns the index of its
     /// message in `declarations`.
-    pub(super) fn import_text(
+    pub(super) fn import_text_as_declaration(
         &mut self,
         path: &Path,
         name: &str,
@@ -92,9 +93,9 @@ impl<'a> ImportSession<'a> {
             }
         }
         builder.check_type_names()?;
-        let declaration = builder.plan.lay_out(name);
+        let declaration = builder.plan.into_declaration(name);
         let declaration =
-            declaration.map_err(|reason| ImportError::in_message(path, name, reason))?;
+            declaration.map_err(|reason| ImportError::new_for_message(path, name, reason))?;
         self.check_name_is_new(path, name)?;
         if declaration.schema.tail.is_some() {
             self.check_name_is_new(path, &format!("{name}Header"))?;
@@ -105,7 +106,7 @@ impl<'a> ImportSession<'a> {
 
     /// Returns an error if a directory that the caller gave is none. WHY: the error about a message
     /// that is not found would not say that the path is wrong.
-    pub(super) fn check_directories(&self) -> Result<(), ImportError> {
+    pub(super) fn check_directories_exist(&self) -> Result<(), ImportError> {
         let mut directories = self.importer.directories.iter();
         match directories.find(|path| !path.is_dir()) {
             None => Ok(()),
@@ -114,7 +115,7 @@ impl<'a> ImportSession<'a> {
     }
 
     /// Returns an error if the caller gave a bound that no field needed.
-    pub(super) fn check_bounds(&self) -> Result<(), ImportError> {
+    pub(super) fn check_bounds_are_used(&self) -> Result<(), ImportError> {
         let mut bounds = self.importer.bounds.keys();
         match bounds.find(|field| !self.used_bounds.contains(*field)) {
             None => Ok(()),
@@ -134,7 +135,7 @@ impl<'a> ImportSession<'a> {
         if is_taken {
             let reason = "another imported message declares a type of this name: import them \
                           separately, or rename one of them";
-            return Err(ImportError::in_message(path, name, reason));
+            return Err(ImportError::new_for_message(path, name, reason));
         }
         Ok(())
     }
@@ -209,7 +210,7 @@ impl<'a> ImportSession<'a> {
             );
             return Err(builder.item_error(item, reason));
         };
-        let index = self.import_file(&path)?;
+        let index = self.import_file_as_declaration(&path)?;
         let schema = self.declarations[index].schema;
         if let Some(tail) = schema.tail {
             let reason = format!(
@@ -246,12 +247,12 @@ impl<'a> ImportSession<'a> {
 fn check_message_name(path: &Path, name: &str) -> Result<(), ImportError> {
     let is_reserved = ["None", "Self", "True", "False"].contains(&name);
     let is_capital = name.starts_with(|letter: char| letter.is_ascii_uppercase());
-    if parse::is_name(name) && is_capital && !is_reserved {
+    if parse::is_identifier(name) && is_capital && !is_reserved {
         return Ok(());
     }
     let reason = "the name of the file is that of the message: use letters and digits, and begin \
                   with a capital letter";
-    Err(ImportError::in_message(path, name, reason))
+    Err(ImportError::new_for_message(path, name, reason))
 }
 
 fn read_text(path: &Path) -> io::Result<String> {

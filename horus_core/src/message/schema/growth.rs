@@ -16,10 +16,10 @@ impl ParsedSchema {
     /// A prefix consists of one or more outermost fields of the message, each with all the numbers
     /// that it contains. Padding after the last field does not belong to a prefix.
     pub(crate) fn field_prefixes(&self) -> FieldPrefixes {
-        let mut hash = continue_hash(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
+        let mut hash = extend_hash(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
         if let Some(tail) = &self.tail {
             let line = format!("tail {} {}\n", tail.name, tail.primitive.name());
-            hash = continue_hash(hash, &line);
+            hash = extend_hash(hash, &line);
         }
         let mut end = 0;
         let mut prefixes = Vec::new();
@@ -29,7 +29,7 @@ impl ParsedSchema {
             .collect();
         for (at, fields) in parts.iter().enumerate() {
             for field in *fields {
-                hash = continue_hash(hash, &field.text_line());
+                hash = extend_hash(hash, &field.schema_text_line());
                 end = field
                     .shape
                     .end_offset()
@@ -55,7 +55,7 @@ impl ParsedSchema {
 
 impl ParsedField {
     /// Returns the line that describes this field in the canonical text of the schema.
-    fn text_line(&self) -> String {
+    fn schema_text_line(&self) -> String {
         let shape = &self.shape;
         let name = shape.primitive.name();
         let arrays = shape.arrays.iter();
@@ -79,7 +79,7 @@ fn is_padding(name: &str) -> bool {
         .any(|padding| name.starts_with(padding))
 }
 
-fn continue_hash(hash: u128, text: &str) -> u128 {
+fn extend_hash(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, fnv1a_step)
 }
 

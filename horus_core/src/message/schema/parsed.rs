@@ -4,7 +4,7 @@ use std::fmt;
 
 use horus_shm::internals::layout::STRIDE_MAX;
 
-use super::{ARRAY_NESTING_MAX, SCHEMA_TEXT_BYTES_MAX, VERSION_LINE, is_identifier};
+use super::{ARRAY_NESTING_MAX, SCHEMA_TEXT_BYTES_MAX, SCHEMA_VERSION_LINE, is_identifier};
 use crate::message::Primitive;
 
 /// The largest alignment of a message in bytes: that of the slots of a topic.
@@ -121,7 +121,7 @@ pub(super) fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
     let mut next = || lines.next().flatten();
 
     next()
-        .filter(|line| *line == VERSION_LINE)
+        .filter(|line| *line == SCHEMA_VERSION_LINE)
         .ok_or(error(1, "`horus schema 1`"))?;
     let name = next().and_then(|line| line.strip_prefix("message "));
     let name = name

@@ -2,7 +2,7 @@
 
 use bytemuck::Zeroable;
 
-use crate::message::standard::geometry::IDENTITY;
+use crate::message::standard::geometry::IDENTITY_QUATERNION;
 use crate::message::{FrameId, clamp_count, timestamp_now_ns};
 
 crate::message! {
@@ -434,7 +434,7 @@ impl Default for TrajectoryPoint {
     /// Returns a trajectory point at rest at the origin, not rotated, at time 0.
     fn default() -> Self {
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }

@@ -16,7 +16,7 @@ pub const FRAME_ID_BYTES: usize = 32;
 pub type FrameId = Text<FRAME_ID_BYTES>;
 
 /// The quaternion x, y, z, w of no rotation.
-pub(crate) const IDENTITY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
+pub(crate) const IDENTITY_QUATERNION: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
 crate::message! {
     /// A point in space, like `geometry_msgs/Point`. It has no timestamp: it is for use inside
@@ -114,7 +114,7 @@ layout! { Transform = 56 { translation: 0, rotation: 24 } }
 
 impl Transform {
     /// The transform that leaves every point where it is.
-    pub const IDENTITY: Self = Self::new([0.0; 3], IDENTITY);
+    pub const IDENTITY: Self = Self::new([0.0; 3], IDENTITY_QUATERNION);
 
     /// Returns a transform. `translation` is in metres, and `rotation` is a unit quaternion x, y,
     /// z, w.
@@ -215,7 +215,7 @@ impl Default for Pose3D {
     /// Returns a pose at the origin, not rotated, with time 0.
     fn default() -> Self {
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }
@@ -272,7 +272,7 @@ impl Default for PoseStamped {
     /// Returns a pose at the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }
@@ -327,7 +327,7 @@ impl Default for PoseWithCovariance {
     /// Returns a pose at the origin, not rotated, with an unknown covariance and time 0.
     fn default() -> Self {
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }
@@ -493,7 +493,7 @@ impl Default for TransformStamped {
     /// Returns the identity transform between two frames without names, with time 0.
     fn default() -> Self {
         Self {
-            rotation: IDENTITY,
+            rotation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }

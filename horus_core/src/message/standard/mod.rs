@@ -84,13 +84,14 @@ macro_rules! tables {
     ($($domain:ident $title:literal { $($name:ident),+ $(,)? })+) => {
         /// The schemas of all standard messages, grouped by domain.
         pub const STANDARD: &[&Schema] = &{
-            let mut all = [FIXED_LENGTH[0]; FIXED_LENGTH.len() + VARIABLE_LENGTH.messages.len()];
+            let mut all = [FIXED_LENGTH_SCHEMAS[0];
+                FIXED_LENGTH_SCHEMAS.len() + VARIABLE_LENGTH_DOMAIN.messages.len()];
             let mut index = 1;
             while index < all.len() {
-                all[index] = if index < FIXED_LENGTH.len() {
-                    FIXED_LENGTH[index]
+                all[index] = if index < FIXED_LENGTH_SCHEMAS.len() {
+                    FIXED_LENGTH_SCHEMAS[index]
                 } else {
-                    VARIABLE_LENGTH.messages[index - FIXED_LENGTH.len()]
+                    VARIABLE_LENGTH_DOMAIN.messages[index - FIXED_LENGTH_SCHEMAS.len()]
                 };
                 index += 1;
             }
@@ -106,19 +107,20 @@ macro_rules! tables {
                 $($(stringify!($name) => {
                     Some(bytemuck::bytes_of(&self::$domain::$name::default()).into())
                 })+)+
-                _ => framed_default(name),
+                _ => framed_default_bytes(name),
             }
         }
 
         /// Returns the name of this type if it is one that [`standard_default`] knows.
-        pub(super) fn name_of_type(of: TypeId) -> Option<&'static str> {
-            $($(if of == TypeId::of::<self::$domain::$name>() {
+        pub(super) fn standard_type_name(type_id: TypeId) -> Option<&'static str> {
+            $($(if type_id == TypeId::of::<self::$domain::$name>() {
                 return Some(stringify!($name));
             })+)+
-            name_of_framed_type(of)
+            framed_type_name(type_id)
         }
 
-        const FIXED_LENGTH: &[&Schema] = &[$($(&<self::$domain::$name as Message>::SCHEMA),+),+];
+        const FIXED_LENGTH_SCHEMAS: &[&Schema] =
+            &[$($(&<self::$domain::$name as Message>::SCHEMA),+),+];
 
         /// The domains of the standard messages.
         pub const STANDARD_DOMAINS: &[Domain] = &[
@@ -127,7 +129,7 @@ macro_rules! tables {
                 title: $title,
                 messages: &[$(&<self::$domain::$name as Message>::SCHEMA),+],
             },)+
-            VARIABLE_LENGTH,
+            VARIABLE_LENGTH_DOMAIN,
         ];
     };
 }
@@ -150,16 +152,17 @@ macro_rules! framed_defaults {
     ($($name:ident)+) => {
         /// Does the same as [`standard_default`], but only for the headers of messages of variable
         /// length, and for the messages that are nested in them.
-        fn framed_default(name: &str) -> Option<Box<[u8]>> {
+        fn framed_default_bytes(name: &str) -> Option<Box<[u8]>> {
             match name {
                 $(stringify!($name) => Some(bytemuck::bytes_of(&$name::default()).into()),)+
                 _ => None,
             }
         }
 
-        /// Does the same as [`name_of_type`], but only for the types of [`framed_default`].
-        fn name_of_framed_type(of: TypeId) -> Option<&'static str> {
-            $(if of == TypeId::of::<$name>() {
+        /// Does the same as [`standard_type_name`], but only for the types of
+        /// [`framed_default_bytes`].
+        fn framed_type_name(type_id: TypeId) -> Option<&'static str> {
+            $(if type_id == TypeId::of::<$name>() {
                 return Some(stringify!($name));
             })+
             None
@@ -173,7 +176,7 @@ framed_defaults! {
 }
 
 /// The messages of variable length, and the messages that are nested in their headers.
-const VARIABLE_LENGTH: Domain = Domain {
+const VARIABLE_LENGTH_DOMAIN: Domain = Domain {
     name: "framed",
     title: "Messages of variable length: a header and its data",
     messages: &[

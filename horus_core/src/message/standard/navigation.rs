@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytemuck::Zeroable;
 
-use crate::message::standard::geometry::IDENTITY;
+use crate::message::standard::geometry::IDENTITY_QUATERNION;
 use crate::message::{FrameId, Text, clamp_count, timestamp_now_ns};
 
 crate::message! {
@@ -44,7 +44,7 @@ impl Default for Odometry {
     /// covariances and time 0.
     fn default() -> Self {
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }
@@ -100,7 +100,7 @@ impl Default for NavGoal {
     /// Returns a goal at the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }
@@ -230,7 +230,7 @@ impl Waypoint {
 impl Default for Waypoint {
     /// Returns a waypoint at the origin, without rotation, at which a robot stops.
     fn default() -> Self {
-        Self::new([0.0; 3], IDENTITY, 0.0)
+        Self::new([0.0; 3], IDENTITY_QUATERNION, 0.0)
     }
 }
 

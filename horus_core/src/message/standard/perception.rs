@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytemuck::Zeroable;
 
-use crate::message::standard::geometry::IDENTITY;
+use crate::message::standard::geometry::IDENTITY_QUATERNION;
 use crate::message::{FrameId, Text, clamp_count};
 
 crate::message! {
@@ -58,7 +58,7 @@ impl BoundingBox3D {
     pub const fn new(center: [f64; 3], size: [f64; 3]) -> Self {
         Self {
             center,
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             size,
         }
     }
@@ -272,7 +272,7 @@ impl Default for Landmark {
     /// Returns a point at the origin, with an unknown covariance and time 0.
     fn default() -> Self {
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             ..Self::zeroed()
         }
     }

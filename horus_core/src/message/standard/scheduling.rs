@@ -179,7 +179,7 @@ impl NodeEvent {
 
     /// Returns the words that describe the kind of event and, if this kind of event uses
     /// `value_ns`, the words to put before that value. Returns `None` for an unknown kind.
-    fn phrase(&self) -> Option<(&'static str, Option<&'static str>)> {
+    fn description_and_value_label(&self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self.kind {
             Self::STARTED => ("started", None),
             Self::FINISHED => ("finished", None),
@@ -230,7 +230,7 @@ impl fmt::Display for NodeEvent {
         if self.kind == Self::EMERGENCY_STOP && self.text.as_str().starts_with("until ") {
             return write!(f, "EMERGENCY STOP {}", self.text);
         }
-        let value = match self.phrase() {
+        let value = match self.description_and_value_label() {
             Some((what, value)) => {
                 f.write_str(what)?;
                 value.unwrap_or_default()
@@ -247,7 +247,7 @@ impl fmt::Display for NodeEvent {
             write!(f, " in tick {}", self.tick)?;
         }
         let text = self.text.as_str();
-        // The phrase says already that the node panicked, or which limit was missed.
+        // The description says already that the node panicked, or which limit was missed.
         if self.kind == Self::PANICKED
             && let Some(rest) = text.strip_prefix("panicked")
         {

@@ -7,7 +7,7 @@ use std::fmt;
 use bytemuck::Zeroable;
 
 use crate::message::standard::control::JOINTS_MAX;
-use crate::message::standard::geometry::IDENTITY;
+use crate::message::standard::geometry::IDENTITY_QUATERNION;
 use crate::message::{FrameId, Text, clamp_count, timestamp_now_ns};
 
 pub use battery::{BATTERY_CELLS_MAX, BatteryState};
@@ -74,7 +74,7 @@ impl Default for Imu {
     fn default() -> Self {
         let orientation_covariance = COVARIANCE_NOT_PROVIDED;
         Self {
-            orientation: IDENTITY,
+            orientation: IDENTITY_QUATERNION,
             orientation_covariance,
             ..Self::zeroed()
         }

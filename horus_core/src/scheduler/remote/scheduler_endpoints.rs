@@ -179,7 +179,7 @@ impl SchedulerEndpoints {
             ..SchedulerStatusHeader::new(self.topics.scheduler_name(), self.nodes_max as u32)
         };
         let mut loan = self.status.loan(header)?;
-        let topic = loan.label();
+        let topic = loan.topic_label();
         let refused = |error: ViewError| {
             WriteError::Unencodable {
                 reason: error.to_string(),

@@ -24,7 +24,7 @@ pub(super) fn element_to_json(dtype: DType, bytes: &[u8]) -> Value {
         _ => return typed::element_value(dtype, bytes),
     };
     if single.is_finite() {
-        shortest_f64(single).into()
+        f64_with_shortest_decimal(single).into()
     } else {
         float_to_json(single.into(), bytes, dtype)
     }
@@ -32,7 +32,7 @@ pub(super) fn element_to_json(dtype: DType, bytes: &[u8]) -> Value {
 
 /// Returns a double that is `number` when it is rounded to single precision, with as few digits as
 /// possible: 0.1 and not 0.10000000149011612.
-pub(crate) fn shortest_f64(number: f32) -> f64 {
+pub(crate) fn f64_with_shortest_decimal(number: f32) -> f64 {
     let short = format!("{number:?}").parse::<f64>();
     let short = short.ok().filter(|short| *short as f32 == number);
     short.unwrap_or_else(|| number.into())
@@ -118,8 +118,8 @@ fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()
     match dtype {
         DType::F64 => number.append_bytes_le(bytes),
         DType::F32 => f64_to_f32(number).append_bytes_le(bytes),
-        DType::F16 => f16_bits(round_to_odd(number)).append_bytes_le(bytes),
-        _ => bf16_bits(round_to_odd(number)).append_bytes_le(bytes),
+        DType::F16 => f16_bits_from_f32(round_to_odd(number)).append_bytes_le(bytes),
+        _ => bf16_bits_from_f32(round_to_odd(number)).append_bytes_le(bytes),
     }
     Some(())
 }
@@ -145,7 +145,7 @@ fn round_to_odd(number: f64) -> f32 {
 
 /// Rounds a number, which must not be NaN, to the nearest number of half precision, and returns its
 /// bits.
-fn f16_bits(number: f32) -> u16 {
+fn f16_bits_from_f32(number: f32) -> u16 {
     /// The largest single-precision number that is rounded to a finite half-precision number, and
     /// not to infinity.
     const F16_MAX: f32 = 65519.996;
@@ -161,19 +161,19 @@ fn f16_bits(number: f32) -> u16 {
     } else if size < F16_NORMAL_MIN {
         (size / F16_SUBNORMAL_STEP).round_ties_even() as u16
     } else {
-        round_bits(size.to_bits() - (112 << 23), 13) as u16
+        shift_right_rounded(size.to_bits() - (112 << 23), 13) as u16
     };
     sign | bits
 }
 
 /// Rounds a number, which must not be NaN, to the nearest number of bfloat16, and returns its bits.
-fn bf16_bits(number: f32) -> u16 {
-    round_bits(number.to_bits(), 16) as u16
+fn bf16_bits_from_f32(number: f32) -> u16 {
+    shift_right_rounded(number.to_bits(), 16) as u16
 }
 
 /// Removes the lower `count` bits of `bits`, rounding to the nearest number. If two numbers are
 /// equally near, returns the even one.
-const fn round_bits(bits: u32, count: u32) -> u32 {
+const fn shift_right_rounded(bits: u32, count: u32) -> u32 {
     let half = 1 << (count - 1);
     let rest = bits & ((1 << count) - 1);
     let kept = bits >> count;
@@ -212,10 +212,10 @@ mod tests {
             (1.001_464_8, 0x3c02),
         ];
         for (number, bits) in table {
-            assert_eq!(f16_bits(number), bits, "{number}");
+            assert_eq!(f16_bits_from_f32(number), bits, "{number}");
         }
-        assert_eq!(bf16_bits(1.0), 0x3f80);
-        assert_eq!(bf16_bits(f32::from_bits(0x3f80_8000)), 0x3f80);
-        assert_eq!(bf16_bits(f32::from_bits(0x3f81_8000)), 0x3f82);
+        assert_eq!(bf16_bits_from_f32(1.0), 0x3f80);
+        assert_eq!(bf16_bits_from_f32(f32::from_bits(0x3f80_8000)), 0x3f80);
+        assert_eq!(bf16_bits_from_f32(f32::from_bits(0x3f81_8000)), 0x3f82);
     }
 }
