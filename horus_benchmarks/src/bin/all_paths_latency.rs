@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::Program;
-use horus_benchmarks::scenario::survey::{self, MeasuredPaths};
+use horus_benchmarks::scenario::survey::{self, TransportsToMeasure};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Measures the latency, the cost of a send and the throughput of every \
@@ -44,7 +44,7 @@ const STREAM_CARRIERS: [Carrier; 6] = [
 
 fn main() -> ExitCode {
     let with_streams = |channels: [Carrier; 2]| [&channels[..], &STREAM_CARRIERS].concat();
-    let paths = |placement, one_way, streams| MeasuredPaths {
+    let paths = |placement, one_way, streams| TransportsToMeasure {
         placement,
         one_way,
         streams,

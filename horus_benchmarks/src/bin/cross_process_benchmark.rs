@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::Program;
-use horus_benchmarks::scenario::survey::{self, MeasuredPaths};
+use horus_benchmarks::scenario::survey::{self, TransportsToMeasure};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Measures the latency, the cost of a send and the throughput between two \
@@ -22,7 +22,7 @@ const RINGS: [Carrier; 4] = [
 ];
 
 fn main() -> ExitCode {
-    let paths = MeasuredPaths {
+    let paths = TransportsToMeasure {
         placement: Some(Placement::CrossProcess),
         one_way: &RINGS,
         streams: &RINGS[..3],

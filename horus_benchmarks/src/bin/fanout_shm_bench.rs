@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::Program;
-use horus_benchmarks::scenario::survey::{self, MeasuredPaths};
+use horus_benchmarks::scenario::survey::{self, TransportsToMeasure};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Two pinned processes that each publish and subscribe on one ring, or on one \
@@ -15,7 +15,7 @@ publish as fast as they can.";
 const CARRIERS: [Carrier; 2] = [Carrier::FanoutShmDuplex, Carrier::TopicDuplex];
 
 fn main() -> ExitCode {
-    let paths = MeasuredPaths {
+    let paths = TransportsToMeasure {
         placement: Some(Placement::CrossProcess),
         one_way: &CARRIERS,
         streams: &CARRIERS,

@@ -9,7 +9,7 @@ use crate::report::table::empty_table;
 use crate::run::floor::Placement;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{Outcome, Program};
-use crate::scenario::survey::{self, MeasuredPaths};
+use crate::scenario::survey::{self, TransportsToMeasure};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 
 const ABOUT: &str = "Measures the common messages of robots over a topic, between two threads and \
@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
 
 fn run(session: &mut BenchmarkSession) -> Outcome {
     let places = [Placement::CrossThread, Placement::CrossProcess];
-    let all = places.map(|placement| MeasuredPaths {
+    let all = places.map(|placement| TransportsToMeasure {
         placement: Some(placement),
         one_way: &[CARRIER],
         streams: &[CARRIER],

@@ -52,7 +52,7 @@ const ROUNDS_PER_STREAM: u32 = 3;
 
 /// The paths to measure in one placement: every carrier with every size.
 #[derive(Debug, Clone, Copy)]
-pub struct MeasuredPaths<'a> {
+pub struct TransportsToMeasure<'a> {
     /// The placement of the two ends. With `None`, both are in one thread, which shows the cost of
     /// the instructions of `send` and `recv`. That is not a latency.
     pub placement: Option<Placement>,
@@ -65,7 +65,7 @@ pub struct MeasuredPaths<'a> {
 }
 
 /// Measures `all` paths, and adds their rows to the report.
-pub fn measure_paths(session: &mut BenchmarkSession, all: &[MeasuredPaths<'_>]) -> Outcome {
+pub fn measure_paths(session: &mut BenchmarkSession, all: &[TransportsToMeasure<'_>]) -> Outcome {
     record_settings(session);
     for paths in all {
         let carriers = paths.one_way.len() + paths.streams.len();

@@ -123,8 +123,9 @@ impl NodeSwapBenchmark {
         })
     }
 
-    /// Swaps the node `swaps` times. Returns the duration of each swap in ticks, with the messages
-    /// that are sent before it and the turn of the node that handles them, and the duration of all.
+    /// Swaps the node `swaps` times. Returns the duration of each swap, and the duration of all of
+    /// them, both in clock ticks of `source`. The duration of a swap includes the sending of the
+    /// messages before it, and the turn in which the new node handles them.
     fn run_swaps(&mut self, source: TickSource, swaps: u64) -> Outcome<(Samples, u64)> {
         let mut ticks = Samples::new();
         let begin = source.read_at_start();

@@ -12,7 +12,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::counters::ActorCounters;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
-use crate::actor::extras::ActorExtras;
+use crate::actor::extras::RarelyUsedActorParts;
 use crate::actor::group::ActorGroup;
 use crate::actor::hosted_actor::HostedActor;
 use crate::actor::inbox::Inbox;
@@ -274,11 +274,11 @@ impl<'a> SpawnOptions<'a> {
     }
 
     /// Returns the extras of an actor that cannot be re-created; `None` if it needs none.
-    fn extras_without_factory<A: Actor>(&self) -> Option<ActorExtras<A>> {
+    fn extras_without_factory<A: Actor>(&self) -> Option<RarelyUsedActorParts<A>> {
         let has_extras = self.on_failure.is_some() || self.has_safe_state;
-        has_extras.then(|| ActorExtras {
+        has_extras.then(|| RarelyUsedActorParts {
             policy: self.on_failure,
-            ..ActorExtras::default()
+            ..RarelyUsedActorParts::default()
         })
     }
 
@@ -286,12 +286,12 @@ impl<'a> SpawnOptions<'a> {
     fn actor_and_extras<A: Actor>(
         &self,
         mut make: impl FnMut() -> A + Send + 'static,
-    ) -> (A, ActorExtras<A>) {
+    ) -> (A, RarelyUsedActorParts<A>) {
         let actor = make();
-        let extras = ActorExtras {
+        let extras = RarelyUsedActorParts {
             make: Some(Box::new(make)),
             policy: Some(self.on_failure.unwrap_or(DEFAULT_RESTART_POLICY)),
-            ..ActorExtras::default()
+            ..RarelyUsedActorParts::default()
         };
         (actor, extras)
     }
@@ -299,7 +299,7 @@ impl<'a> SpawnOptions<'a> {
     fn spawn_hosted_actor<A: Actor>(
         &self,
         actor: A,
-        mut extras: Option<ActorExtras<A>>,
+        mut extras: Option<RarelyUsedActorParts<A>>,
         adopt: Option<AdoptChild<'_, A::Message>>,
     ) -> Result<Address<A::Message>, SpawnError> {
         let group = self.group;

@@ -13,7 +13,7 @@ use crate::actor::watch::ActorWatch;
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
 
 /// The rarely used parts of an actor, such as its children, its timers and its failure policy.
-pub(super) struct ActorExtras<A: Actor> {
+pub(super) struct RarelyUsedActorParts<A: Actor> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
     /// The policy that decides what follows a failure; `None` if the actor ends when it fails.
     pub(super) policy: Option<FailurePolicy>,
@@ -40,7 +40,7 @@ pub(super) struct ActorExtras<A: Actor> {
     pub(super) stash: Stash<A::Message>,
 }
 
-impl<A: Actor> Default for ActorExtras<A> {
+impl<A: Actor> Default for RarelyUsedActorParts<A> {
     fn default() -> Self {
         Self {
             make: None,
@@ -59,7 +59,7 @@ impl<A: Actor> Default for ActorExtras<A> {
     }
 }
 
-impl<A: Actor> ContextExtras<A::Message> for Option<Box<ActorExtras<A>>> {
+impl<A: Actor> ContextExtras<A::Message> for Option<Box<RarelyUsedActorParts<A>>> {
     fn stash(&mut self, message: A::Message, is_counted: bool) {
         self.get_or_insert_default()
             .stash

@@ -12,7 +12,7 @@ use swaps::shut_down_old_version;
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
-use crate::actor::extras::ActorExtras;
+use crate::actor::extras::RarelyUsedActorParts;
 use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
@@ -26,7 +26,7 @@ use crate::scheduler::run::catch_panic::{
 /// WHY so few fields: with a small actor, this fits in the second cache line of a cell.
 pub(super) struct HostedActor<A: Actor> {
     actor: A,
-    extras: Option<Box<ActorExtras<A>>>,
+    extras: Option<Box<RarelyUsedActorParts<A>>>,
     /// The number of the actor in its group's list of members; [`NO_MEMBER_NUMBER`] if it is not in
     /// the list.
     number: u64,
@@ -54,7 +54,7 @@ enum HostedState {
 }
 
 impl<A: Actor> HostedActor<A> {
-    pub(super) const fn new(actor: A, extras: Option<Box<ActorExtras<A>>>) -> Self {
+    pub(super) const fn new(actor: A, extras: Option<Box<RarelyUsedActorParts<A>>>) -> Self {
         Self {
             actor,
             extras,

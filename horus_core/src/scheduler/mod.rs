@@ -184,7 +184,7 @@ impl Scheduler {
             (plan.order, graph.rank(&plan.name))
         });
         for (position, entry) in self.entries.iter_mut().enumerate() {
-            entry.runner.set_start_index(position);
+            entry.runner.set_position_in_start_order(position);
         }
     }
 

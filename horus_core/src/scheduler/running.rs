@@ -162,7 +162,7 @@ impl Running {
             cause,
         })?;
         init_nodes(&mut entries, &clock, &shared);
-        let begin_ns = clock.resync();
+        let begin_ns = clock.resync_and_read_ns();
         let start = StartContext {
             shared: Arc::clone(&shared),
             clock: clock.clone(),
@@ -285,7 +285,10 @@ impl Running {
                 .stop_run_if_decided(&self.workers.main, decision);
         }
         if end_ns >= self.resync_at_ns {
-            self.resync_at_ns = self.clock.resync().saturating_add(CLOCK_RESYNC_PERIOD_NS);
+            self.resync_at_ns = self
+                .clock
+                .resync_and_read_ns()
+                .saturating_add(CLOCK_RESYNC_PERIOD_NS);
         }
         decision
     }
@@ -317,13 +320,13 @@ impl Running {
     #[doc(hidden)]
     pub fn continue_for(&mut self, time: Duration) {
         let _marked = ThreadNodesGuard::register(&self.workers.main);
-        let mut now_ns = self.clock.resync();
+        let mut now_ns = self.clock.resync_and_read_ns();
         let end_ns = now_ns.saturating_add(saturating_nanos(time));
         if !std::mem::replace(&mut self.has_run, true) {
             self.timeline = self.timeline.starting_at(now_ns);
         }
         while !self.shared.is_stopping() {
-            now_ns = self.clock.resync();
+            now_ns = self.clock.resync_and_read_ns();
             self.poll_commands(now_ns);
             if now_ns >= end_ns {
                 return;

@@ -17,8 +17,8 @@ use crate::wait::forced_exit::ForcedExitGuard;
 
 /// Maximum time for which the exit of the interpreter waits for running ticks.
 const INTERPRETER_EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Maximum time for which the exit of the interpreter waits for running ticks if all runs are over.
-/// WHY shorter: the end of each run has already waited for its ticks.
+/// Like [`INTERPRETER_EXIT_WAIT_MAX`], but used if all runs have ended before this wait begins. WHY
+/// shorter: the end of each run has already waited for that run's ticks.
 const INTERPRETER_EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
 /// Time from the beginning of the interpreter's exit until it raises `SystemExit` in ticks that
 /// have not ended. It repeats this as long as they run.

@@ -9,7 +9,7 @@ use crate::os::futex;
 /// time stamp counter.
 ///
 /// A reading takes 8 to 25 ns with the counter, and 20 to 60 ns with the kernel (a vDSO call). The
-/// counter drifts away from the kernel's clock; [`Clock::resync`] reads the kernel's time to
+/// counter drifts away from the kernel's clock; [`Clock::resync_and_read_ns`] reads the kernel's time to
 /// correct this. The estimate of the counter's rate improves with the age of the clock.
 #[derive(Debug, Clone)]
 pub struct Clock {
@@ -133,12 +133,12 @@ impl Clock {
     /// forwards or backwards, by what the counter has drifted: some 50 ns for each millisecond
     /// since the last call. After a sleep of the machine (suspend), in which the counter goes on or
     /// begins again and the kernel's clock stands still, the clock is right from this call on.
-    pub fn resync(&mut self) -> u64 {
+    pub fn resync_and_read_ns(&mut self) -> u64 {
         let SourceState::Counter(counter) = &mut self.state else {
             return self.now_ns();
         };
         let now = ClockReading::now();
-        counter.resync(now);
+        counter.resync_and_read_ns(now);
         now.ns
     }
 }
@@ -168,7 +168,7 @@ impl CounterCalibration {
     /// If `now` is too far from the line, begins a new line there, which keeps the present slope
     /// until the next call. WHY: while the machine slept, the kernel's clock stood still, and the
     /// counter has counted on or was set back. A line across that time has a wrong slope.
-    fn resync(&mut self, now: ClockReading) {
+    fn resync_and_read_ns(&mut self, now: ClockReading) {
         if self.ns_at(now.ticks).abs_diff(now.ns) > self.deviation_ns_max(now) {
             (self.first, self.last) = (now, now);
         } else if now.ns.saturating_sub(self.first.ns) < CALIBRATION_NS {
@@ -292,7 +292,7 @@ mod tests {
         let (mut comparisons, mut interruptions) = (0, 0);
         while comparisons < 1000 {
             let begin = kernel_ns();
-            clock.resync();
+            clock.resync_and_read_ns();
             let before = kernel_ns();
             let shown = clock.now_ns();
             let after = kernel_ns();
@@ -312,7 +312,7 @@ mod tests {
     fn a_simulated_clock_shows_the_time_it_was_set_to() {
         let mut clock = Clock::simulated(5);
         assert_eq!(
-            (clock.now_ns(), clock.resync(), clock.source()),
+            (clock.now_ns(), clock.resync_and_read_ns(), clock.source()),
             (5, 5, ClockSource::Simulated)
         );
         clock.set(7);
@@ -370,13 +370,13 @@ mod tests {
         };
         for woken in [counted_on, began_again] {
             let mut line = CounterCalibration::from_readings(first, awake).unwrap();
-            line.resync(woken);
+            line.resync_and_read_ns(woken);
             // Also much later, when the counter may have passed its first value again.
             for ns in [1_000_000, 20_000_000, HOUR_NS, 200 * HOUR_NS] {
                 let now = after(woken, ns);
                 let shown_ns = line.ns_at(after(line.last, 1_000_000).ticks) - line.last.ns;
                 assert!(shown_ns.abs_diff(1_000_000) < 1000, "{shown_ns} ns at {ns}");
-                line.resync(now);
+                line.resync_and_read_ns(now);
                 assert_eq!(line.ns_at(now.ticks), now.ns);
             }
         }
@@ -394,7 +394,7 @@ mod tests {
         };
         let mut line = CounterCalibration::from_readings(first, last).unwrap();
         for second in 1..100 {
-            line.resync(ClockReading {
+            line.resync_and_read_ns(ClockReading {
                 ticks: second * 2_300_000_000,
                 ns: second * 1_000_000_000,
             });

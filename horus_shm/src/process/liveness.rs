@@ -543,8 +543,9 @@ impl Registry {
 /// The result of an attempt to claim an entry of a registry.
 enum EntryClaim {
     Done(Owner),
-    /// No entry is free, but other processes that were joining had locked some of them. An entry
-    /// that nobody got is free again when they have gone on.
+    /// This process got no entry, but it competed with other joining processes for at least one.
+    /// Another attempt may succeed: if none of them got that entry, it is free when they have
+    /// released their locks.
     Contested,
     /// No entry is free.
     Full,

@@ -133,8 +133,10 @@ pub(crate) struct InputWatch {
     /// The start of the node's present tick, in nanoseconds. The thread that runs the node writes
     /// it.
     now_ns: AtomicU64,
-    /// The time as which the present tick counts the arrival of messages, in nanoseconds: its own
-    /// start, or after a gap that of the tick before. Written by the node's thread.
+    /// The arrival time, in nanoseconds, that is recorded for messages received in the present
+    /// tick. Usually the start of this tick. But if they may have waited for longer than the
+    /// timeout, because the node did not tick meanwhile, it is the start of the previous tick.
+    /// Written by the node's thread.
     arrival_ns: AtomicU64,
     /// The start of the last tick, in nanoseconds; [`NEVER_HAPPENED_NS`] before the first one.
     /// Written by the node's thread.

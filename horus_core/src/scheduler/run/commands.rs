@@ -19,7 +19,7 @@ use crate::scheduler::run::pending_swap::PendingSwap;
 #[derive(Default)]
 pub(crate) struct Commands {
     /// Tells the node's thread whether it has to read `wanted` before each tick:
-    /// [`PENDING_COMMAND_UNAPPLIED`] if a command is not applied yet, [`PENDING_TICKS_FORBIDDEN`]
+    /// [`PENDING_UNAPPLIED_COMMAND`] if a command is not applied yet, [`PENDING_TICKS_FORBIDDEN`]
     /// if the wanted state forbids ticks, 0 if it need not.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
@@ -44,7 +44,7 @@ const YIELDS_BEFORE_SLEEP_MAX: u32 = 16;
 const LOCK_RETRY_PERIOD: Duration = Duration::from_micros(50);
 
 /// The value of `pending` while there is a command that the node's thread has not applied yet.
-const PENDING_COMMAND_UNAPPLIED: u64 = 2;
+const PENDING_UNAPPLIED_COMMAND: u64 = 2;
 
 /// The value of `pending` after the node's thread has applied the commands, as long as they prevent
 /// the node from ticking.
@@ -132,7 +132,7 @@ impl Commands {
         wanted.emergency_stop_number += u64::from(!was_emergency && wanted.is_emergency);
         // Relaxed: as in `must_be_read_before_tick`. Also set by a change back to normal, which the
         // node's thread does not know yet.
-        self.pending.set(PENDING_COMMAND_UNAPPLIED);
+        self.pending.set(PENDING_UNAPPLIED_COMMAND);
         if let Some(listener) = self.listener.get() {
             listener.apply_wanted_state(&wanted);
         }
@@ -189,7 +189,7 @@ impl Commands {
     /// atomic load.
     pub(crate) fn has_unapplied_command(&self) -> bool {
         // Relaxed: as in `must_be_read_before_tick`.
-        self.pending.get() == PENDING_COMMAND_UNAPPLIED
+        self.pending.get() == PENDING_UNAPPLIED_COMMAND
     }
 
     /// Calls `act` with the node's wanted state and returns the result of `act`. Only the node's

@@ -95,8 +95,9 @@ struct InitialisedNodes<'scope, 'env, 'a> {
 }
 
 impl<'scope, 'a: 'scope> InitialisedNodes<'scope, '_, 'a> {
-    /// Applies emergency stops to the nodes that come in `messages`, until no more come. Then waits
-    /// for the calls of the nodes that enter their safe state.
+    /// Applies emergency stops to nodes that are initialised, while others are still being
+    /// initialised. `messages` brings each node once it is initialised, and ends when all are. Then
+    /// waits until the running calls of `enter_safe_state` have returned.
     fn check_until_init_is_over(mut self, messages: &Receiver<InitMessage<'a>>) {
         loop {
             let left = self.check_at.saturating_duration_since(Instant::now());

@@ -191,11 +191,11 @@ impl Runner {
     }
 
     /// Sets the node's position in the order in which the nodes of the scheduler were started.
-    pub(crate) const fn set_start_index(&mut self, start_index: usize) {
-        self.position = start_index;
+    pub(crate) const fn set_position_in_start_order(&mut self, position_in_start_order: usize) {
+        self.position = position_in_start_order;
     }
 
-    pub(crate) const fn start_index(&self) -> usize {
+    pub(crate) const fn position_in_start_order(&self) -> usize {
         self.position
     }
 

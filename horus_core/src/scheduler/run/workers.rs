@@ -233,7 +233,7 @@ impl Workers {
             );
             // WHY: the first due time has passed during the measurement, and must not count as a
             // miss.
-            let timeline = timeline.starting_after(clock.resync());
+            let timeline = timeline.starting_after(clock.resync_and_read_ns());
             real_time::run_real_time_nodes(runners, &mut clock, shared, timeline, spin)
         })
     }
@@ -395,7 +395,7 @@ impl Workers {
         let (mut ended, mut others) = self.shared.end(time);
         runners.append(&mut ended);
         left_behind.append(&mut others);
-        runners.sort_by_key(Runner::start_index);
+        runners.sort_by_key(Runner::position_in_start_order);
         (runners, left_behind)
     }
 }

@@ -278,7 +278,7 @@ impl Supervisor {
             hangs: &|metrics| {
                 self.nodes
                     .iter()
-                    .any(|node| node.hangs_and_has_metrics(metrics))
+                    .any(|node| node.owns_metrics_and_hangs(metrics))
             },
             demands_safety: now_ns.saturating_sub(demanded_ns) >= POOL_SAFE_STATE_NS_MAX,
             has_run_failed,

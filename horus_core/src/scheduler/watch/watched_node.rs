@@ -269,7 +269,7 @@ impl WatchedNode {
 
     /// Returns true if the node has these metrics, and hangs in a tick: the tick was stuck at the
     /// last check, has lasted 100 ms at least, and has not ended.
-    pub(super) fn hangs_and_has_metrics(&self, metrics: &Arc<LiveMetrics>) -> bool {
+    pub(super) fn owns_metrics_and_hangs(&self, metrics: &Arc<LiveMetrics>) -> bool {
         let is_long = |busy_ns| busy_ns >= LOST_THREAD_TICK_NS_MIN;
         Arc::ptr_eq(&self.metrics, metrics)
             && self.stuck_ns.is_some_and(is_long)

@@ -37,7 +37,7 @@ use crate::wait::{EventcountView, SleeperKind, WakeOrder, has_sleepers, wake};
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
-use claim::{ClaimedLaneHistory, LaneClaim};
+use claim::{HistoryFoundInLane, LaneClaim};
 use growth::{ClaimedLane, FormerExtent};
 use in_place::PrivateLoanMemory;
 use moving::{FailedMove, PublisherSession};
@@ -207,7 +207,7 @@ impl RawProducer {
             extent,
             former,
             former_due: u64::MAX,
-            has_displaced: matches!(claim.found, ClaimedLaneHistory::Other(_)),
+            has_displaced: matches!(claim.found, HistoryFoundInLane::Other(_)),
             session_id: session.id,
             not_moved: None,
             awaited: Vec::new(),

@@ -271,7 +271,7 @@ impl<'a> ActorThread<'a> {
         self.index = worker.index() as u8;
         self.activity = self.group.worker_activity(worker.index());
         local::set_local_worker(self.group, worker);
-        self.now_ns = self.context.clock.resync();
+        self.now_ns = self.context.clock.resync_and_read_ns();
         while !self.shared.is_stopping() {
             if let Some(runner) = runner.as_deref_mut() {
                 self.apply_commands(runner);
@@ -279,7 +279,7 @@ impl<'a> ActorThread<'a> {
             if self.group.is_paused() {
                 self.make_actors_safe();
                 self.shared.wait_for_stop(PAUSED_GROUP_CHECK_PERIOD);
-                self.now_ns = self.context.clock.resync();
+                self.now_ns = self.context.clock.resync_and_read_ns();
                 continue;
             }
             match self.next() {
@@ -306,7 +306,7 @@ impl<'a> ActorThread<'a> {
             if self.shared.wait_for_shutdown(SAFETY_POLL_PERIOD) {
                 return;
             }
-            self.now_ns = self.context.clock.resync();
+            self.now_ns = self.context.clock.resync_and_read_ns();
         }
     }
 
@@ -480,7 +480,7 @@ impl<'a> ActorThread<'a> {
             return self.run_stolen_actor(task);
         }
         self.group.publish_counters();
-        let slept_ns = self.context.clock.resync();
+        let slept_ns = self.context.clock.resync_and_read_ns();
         let timers = &self.group.timers;
         let claimed = timers.claim_sleep_until_due_ns();
         let due = claimed.unwrap_or(u64::MAX).saturating_sub(slept_ns);
@@ -500,7 +500,7 @@ impl<'a> ActorThread<'a> {
         if let Some(claimed) = claimed {
             timers.release_claimed_sleep(claimed);
         }
-        self.now_ns = self.context.clock.resync();
+        self.now_ns = self.context.clock.resync_and_read_ns();
         self.has_overslept = matches!(parked, Some(ParkOutcome::Elapsed));
         if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < OTHER_QUEUES_SEARCH_NS_MAX
         {
@@ -529,7 +529,7 @@ impl<'a> ActorThread<'a> {
         if self.group.idle_setting() == Idle::Yield {
             std::thread::yield_now();
         }
-        self.now_ns = self.context.clock.resync();
+        self.now_ns = self.context.clock.resync_and_read_ns();
     }
 
     /// Runs an actor that this thread has taken from the queue of another thread.

@@ -402,7 +402,7 @@ impl AsyncIoThread {
         let has_ended = |member: &&NodeReportSource| {
             runners
                 .iter()
-                .any(|runner| runner.start_index() == member.start_index())
+                .any(|runner| runner.position_in_start_order() == member.position_in_start_order())
         };
         let rest = self.members.iter().filter(|member| !has_ended(member));
         let left_behind = rest.map(NodeReportSource::hanging_node_report).collect();

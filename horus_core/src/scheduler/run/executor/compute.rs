@@ -185,7 +185,7 @@ impl SharedJobQueue {
     fn take_due_job(&self, clock: &mut Clock, shared: &RunState) -> Option<(ComputeJob, u64)> {
         let mut queue = self.lock();
         while !queue.is_over && !shared.is_stopping() {
-            let now_ns = clock.resync();
+            let now_ns = clock.resync_and_read_ns();
             if now_ns >= queue.next_poll_ns {
                 queue = self.poll_commands(queue, clock, now_ns);
             }
@@ -320,7 +320,7 @@ impl SharedJobQueue {
         // `enter_safe_state` does not return.
         self.changed.notify_all();
         loop {
-            let begin_ns = clock.resync();
+            let begin_ns = clock.resync_and_read_ns();
             while let Some(mut job) = self.take_job_for_safety_poll(begin_ns, shared.has_failed()) {
                 shared.keep_node_safe(&mut job.runner, clock);
                 drop(self.put_back_job(job));

@@ -89,7 +89,7 @@ pub(crate) fn run_event_node(
             break;
         }
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
-        let now_ns = clock.resync();
+        let now_ns = clock.resync_and_read_ns();
         let decision = if runner.poll_commands_and_is_blocked(clock, now_ns) {
             // The deadline counts from when the node is allowed to tick again.
             seen_ns = None;

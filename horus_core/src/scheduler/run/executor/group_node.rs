@@ -54,7 +54,7 @@ impl InlineActorRuns {
         }
         let mut now_ns = worker.clock.now_ns();
         if now_ns >= self.resync_ns {
-            now_ns = worker.clock.resync();
+            now_ns = worker.clock.resync_and_read_ns();
             self.resync_ns = now_ns.saturating_add(CLOCK_RESYNC_PERIOD_NS);
         }
         if !group.has_due_activations(now_ns) {

@@ -76,7 +76,7 @@ pub(crate) fn run_real_time_nodes(
     let mut slept_until_ns = None;
     while !shared.is_stopping() {
         let due_ns = timeline.due_ns();
-        let now_ns = clock.resync();
+        let now_ns = clock.resync_and_read_ns();
         if let Some(wanted_ns) = slept_until_ns.take()
             && now_ns >= wanted_ns
         {

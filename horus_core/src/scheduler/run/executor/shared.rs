@@ -231,7 +231,7 @@ impl NodeActor {
     /// has to do next.
     fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> RunDecision {
         self.watches.iter_mut().for_each(Watch::follow_consumer);
-        let now_ns = self.clock.resync();
+        let now_ns = self.clock.resync_and_read_ns();
         let pause_ns = now_ns.saturating_add(saturating_nanos(BLOCKED_NODE_PAUSE));
         let has_message = self.has_message();
         if runner.poll_commands_and_is_blocked(&self.clock, now_ns) {

@@ -80,9 +80,9 @@ impl SpinTime {
         // from which it wakes later.
         let trial_ns = period_ns.min(TRIAL_SLEEP_NS_MAX);
         let mut late: [u64; TRIAL_SLEEPS] = std::array::from_fn(|_| {
-            let wake_ns = clock.resync() + trial_ns;
+            let wake_ns = clock.resync_and_read_ns() + trial_ns;
             sleep_until(wake_ns);
-            clock.resync().saturating_sub(wake_ns)
+            clock.resync_and_read_ns().saturating_sub(wake_ns)
         });
         late.sort_unstable();
         let ns = late[TRIAL_SLEEPS - 1 - LATE_TRIAL_SLEEPS_MAX];

@@ -101,7 +101,7 @@ impl NodeReportSource {
         let metrics = Arc::clone(runner.metrics());
         Self {
             name: plan.name.clone(),
-            position: runner.start_index(),
+            position: runner.position_in_start_order(),
             class: plan.class,
             metrics,
         }
@@ -114,7 +114,7 @@ impl NodeReportSource {
 
     /// Returns the node's position in the order in which the nodes were started.
     #[cfg(feature = "async-io")]
-    pub(crate) const fn start_index(&self) -> usize {
+    pub(crate) const fn position_in_start_order(&self) -> usize {
         self.position
     }
 

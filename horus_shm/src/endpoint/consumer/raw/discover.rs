@@ -26,7 +26,7 @@ const MAPPING_RETRY_PERIOD: Duration = Duration::from_millis(100);
 pub(super) struct FailedMapping {
     /// The error of the first of these lanes.
     error: LaneNotMapped,
-    /// A bit mask of these lanes: bit i stands for lane i.
+    /// The lanes that could not be mapped, as a bit mask: bit i stands for lane i.
     lanes: u64,
     /// The value of the topic's change counter at the time of the attempt.
     changes: u64,

@@ -240,10 +240,10 @@ impl RawConsumer {
         (self.can_borrow_from_all_lanes(), self.pinnable_slots) != was_limited_by
     }
 
-    /// Counts the slots of the shortest lane whose slots can be pinned, without the lanes that have
-    /// ended (have no publisher and no unread message). Checks only the lanes that `may_have_ended`
-    /// selects, with a system call for each lane that has an owner; all other lanes count as not
-    /// ended.
+    /// Stores in `pinnable_slots` the number of slots of the shortest lane among those that allow
+    /// pins and have not ended. A lane has ended if it has no publisher and no unread message.
+    /// Checks this only for the lanes that `may_have_ended` selects, with a system call for each of
+    /// them that has an owner; takes all others as not ended.
     pub(super) fn update_pinnable_slot_count(&mut self, may_have_ended: fn(&FollowedLane) -> bool) {
         for at in 0..self.lanes.len() {
             let followed = &self.lanes[at];

@@ -34,8 +34,8 @@ pub(super) struct SessionProgress {
     pub(super) is_ignored: bool,
 }
 
-/// The lanes of a former file that were found there after the reader had moved on. They are read
-/// after the earlier messages of their publishers in other files.
+/// Lanes that the reader found in a former file only after it had moved to a newer file. The reader
+/// reads such a lane only when it has read what the lane's publisher sent earlier, in other files.
 #[derive(Debug, Default)]
 pub(super) struct LanesFoundAfterMove {
     /// A bit mask of these lanes.

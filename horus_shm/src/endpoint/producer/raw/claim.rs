@@ -22,26 +22,26 @@ pub(super) struct LaneClaim {
     /// The description of the publisher's history if that history stays after the publisher has
     /// left; otherwise `None`.
     latched: Option<LatchedHistory>,
-    pub(super) found: ClaimedLaneHistory,
+    pub(super) found: HistoryFoundInLane,
     /// True if the publisher claims this lane because it is moving here from another file.
     pub(super) is_moving: bool,
 }
 
 /// The kind of history (earlier messages for new readers) that was found in a newly claimed lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ClaimedLaneHistory {
-    /// History that was kept under the new publisher's key. Readers can get it until the new
-    /// publisher sends its first message.
+pub(super) enum HistoryFoundInLane {
+    /// History that an earlier publisher with the same [`LatchKey`] has left. Readers can get it
+    /// until the new publisher sends its first message.
     Own,
     /// There is no history that was to be kept after its publisher had left.
     None,
-    /// History that was kept under another publisher's key, and ends now. The value is the number
-    /// of that publisher's claim. It grows with every claim by a publisher whose history is kept,
-    /// so it shows which history is older.
+    /// History that a publisher with another [`LatchKey`] has left. It ends now. The value is the
+    /// number of that publisher's claim. It grows with every claim by a publisher whose history is
+    /// kept, so it shows which history is older.
     Other(u16),
 }
 
-impl ClaimedLaneHistory {
+impl HistoryFoundInLane {
     fn of_latched(latched: Option<LatchedHistory>, own: Option<LatchKey>) -> Self {
         match latched {
             None => Self::None,
@@ -67,7 +67,7 @@ struct LaneClaimRank {
     is_reused_by_move: bool,
     /// True if the lane's last publisher left it to continue in another file.
     is_left_to_move: bool,
-    found: ClaimedLaneHistory,
+    found: HistoryFoundInLane,
 }
 
 impl LaneClaimRank {
@@ -81,7 +81,7 @@ impl LaneClaimRank {
         Self {
             is_reused_by_move: is_moving && (block.generation.get() != 0 || block.head.get() != 0),
             is_left_to_move: moved != 0 && moved == block.session_id.get(),
-            found: ClaimedLaneHistory::of_latched(latched_history_in(block), own),
+            found: HistoryFoundInLane::of_latched(latched_history_in(block), own),
         }
     }
 }
@@ -199,7 +199,7 @@ impl LaneClaim {
     /// `position`, and before the first message. WHY in this order: a publisher that dies in
     /// between leaves no history under a key that is not its own.
     pub(super) fn publish_history_key(&self, block: &LaneBlock<AtomicU64>, position: u64) {
-        if self.found != ClaimedLaneHistory::Own {
+        if self.found != HistoryFoundInLane::Own {
             discard_history_before(block, position);
         }
         // Relaxed: only the owner of the lane writes it, and the head orders it.

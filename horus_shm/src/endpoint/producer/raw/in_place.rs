@@ -33,7 +33,8 @@ struct TakenSlot {
 /// even if the reader discards what it loads.
 #[derive(Debug, Default)]
 pub(super) struct PrivateLoanMemory {
-    /// The memory, which only this process maps; `None` before the first such loan. Each open
+    /// The private memory of the latest loan that used some. The next such loan uses it again if
+    /// nobody holds it any more. `None` if no loan has used private memory yet. Each open
     /// [`LoanMemory`] refers to it too, so that it can outlive the producer.
     memory: Option<Arc<Region>>,
     /// Position of the loan in the lane, and index of its slot; `None` if there is no open loan, or
