@@ -80,9 +80,10 @@ pub struct Machine {
 pub fn machine() -> &'static Machine {
     static MACHINE_PROPERTIES: SetOnce<Machine> = SetOnce::new();
     MACHINE_PROPERTIES.get().unwrap_or_else(|| {
-        let machine = Machine::examine();
-        // WHY first: a child that is forked next may find the machine, and then sets nothing.
-        machine.tuning.set_current();
+        let mut machine = Machine::examine();
+        // WHY first: a child that is forked next may find the machine, and then sets nothing. WHY
+        // the result: another thread may have measured other times, and set its settings before.
+        machine.tuning = machine.tuning.get_or_set_current();
         MACHINE_PROPERTIES.get_or_set(machine)
     })
 }
@@ -334,6 +335,14 @@ mod tests {
         let machine = machine();
         assert_eq!(Tuning::current(), machine.tuning);
         assert!(machine.pause_ns > 0.0);
+    }
+
+    /// WHY the default: another value replaces it, on CPUs for which it was chosen.
+    #[test]
+    fn the_settings_of_a_thread_that_chooses_later_are_not_used() {
+        let chosen = machine().tuning;
+        assert_eq!(Tuning::default().get_or_set_current(), chosen);
+        assert_eq!(Tuning::current(), chosen);
     }
 
     #[test]

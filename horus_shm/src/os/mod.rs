@@ -568,7 +568,8 @@ pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     Ok(bytes)
 }
 
-/// Returns the kernel's random id of the current boot of the machine. A process reads it only once.
+/// Returns the kernel's random id of the current boot of the machine. The first call reads it from
+/// `/proc`, as do calls of other threads at the same time.
 pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     static BOOT_ID: SetOnce<[u8; 16]> = SetOnce::new();
     if let Some(id) = BOOT_ID.get() {

@@ -81,6 +81,14 @@ impl Tuning {
         CHOSEN_TUNING.set(self.pack());
     }
 
+    /// Makes `self` the settings of this process unless some were chosen before. Returns the
+    /// settings that this process uses.
+    pub(crate) fn get_or_set_current(self) -> Self {
+        // Relaxed: as in `current`.
+        CHOSEN_TUNING.compare_exchange_relaxed(0, self.pack());
+        Self::current()
+    }
+
     const fn pack(self) -> u64 {
         // WHY inverted: then 0 stands for the default, which is no string copy.
         let bytes_min = !self.string_copy_bytes_min as u64;
