@@ -5,6 +5,9 @@ use horus_testing as _;
 mod actors;
 #[path = "scheduler_processes/emergency.rs"]
 mod emergency;
+mod forked;
+#[path = "scheduler_processes/forks.rs"]
+mod forks;
 mod noise;
 
 use std::path::Path;
@@ -39,6 +42,7 @@ fn child_role() {
         "shown" => shown(&dir),
         "plant" => plant(&dir),
         "sender" => sender(&dir),
+        "forks" => forks::fork_while_a_scheduler_starts(&dir),
         other => panic!("no role '{other}'"),
     }
 }

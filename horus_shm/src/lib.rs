@@ -101,6 +101,7 @@ pub mod internals {
     pub use crate::os::child;
     pub use crate::os::cpu::set_tuning;
     pub use crate::os::descriptor::with_standard_streams_open;
+    pub use crate::os::once::SetOnce;
     pub use crate::os::remaining_threads::{RemainingThreads, remaining_threads};
     pub use crate::os::signal_action::SignalAction;
     pub use crate::os::stderr;

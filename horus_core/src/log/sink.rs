@@ -4,7 +4,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ::log::LevelFilter;
 use horus_shm::clock::Clock;
-use horus_shm::internals::ForkLocal;
+use horus_shm::internals::{ForkLocal, SetOnce};
 
 use super::LogEntry;
 use super::error::LogError;
@@ -17,7 +17,7 @@ use crate::message::{LogLineHeader, Text, timestamp_now_ns};
 
 /// The open log of this process; empty before it is opened. A forked child has the settings of its
 /// parent.
-static LOG_SINK: OnceLock<LogSink> = OnceLock::new();
+static LOG_SINK: SetOnce<LogSink> = SetOnce::new();
 /// The topic in which this process keeps its log lines; `None` if it could not be created. A forked
 /// child creates its own topic when it logs for the first time.
 static LOG_RING: ForkLocal<OnceLock<Option<LogRing>>> = ForkLocal::new();
@@ -49,7 +49,7 @@ pub(super) fn open_sink(
     // WHY the order: a thread that finds the log open must find its ring, too. It was not set
     // before, unless an earlier attempt in this process failed in between.
     let _ = LOG_RING.get().set(Some(ring));
-    Ok(LOG_SINK.get_or_init(|| sink))
+    Ok(LOG_SINK.get_or_set(sink))
 }
 
 /// Returns the open log of this process; `None` if it is not open yet.

@@ -7,13 +7,14 @@
 
 use std::io;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
+use crate::os::once::SetOnce;
 use crate::os::{self, FileStatus, fault};
 use crate::process::fork::ForkLocal;
 use crate::protocol::sync::Word as _;
@@ -32,7 +33,7 @@ static IS_NAME_THREAD_FORBIDDEN: AtomicU64 = AtomicU64::new(0);
 
 /// The function to call once for each topic file that has lost its name, as [`set_on_name_lost`]
 /// set it.
-static ON_NAME_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
+static ON_NAME_LOST: SetOnce<fn(&NameLost)> = SetOnce::new();
 
 /// The relation between an open topic file and the topic's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub fn forbid_name_watch_thread() {
 /// Sets the function that the thread of this module calls each time that an open topic file of this
 /// process loses its name. Only the first call sets a function; later calls have no effect.
 pub fn set_on_name_lost(on_lost: fn(&NameLost)) {
-    let _ = ON_NAME_LOST.set(on_lost);
+    ON_NAME_LOST.get_or_set(on_lost);
 }
 
 /// The registration of an open topic file with the thread that checks the names of topic files.

@@ -7,20 +7,30 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 ///
 /// WHY not a `OnceLock`: a child that is forked while another thread sets one waits for the end of
 /// that for ever. Here no thread waits, so several may compute the value; the first one sets it.
-pub(crate) struct SetOnce<T: 'static> {
+///
+/// WHY not a `ForkLocal<OnceLock>`: a forked child would not have the value of its parent, such as
+/// the settings of the log, but an empty static.
+#[derive(Debug)]
+pub struct SetOnce<T: 'static> {
     value: AtomicPtr<T>,
 }
 
 impl<T: Send + Sync + 'static> SetOnce<T> {
     /// Creates a static that is not set.
-    pub(crate) const fn new() -> Self {
+    #[must_use]
+    #[allow(
+        clippy::new_without_default,
+        reason = "it is for statics, which need a const function"
+    )]
+    pub const fn new() -> Self {
         Self {
             value: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
-    /// Returns the value, if it is set.
-    pub(crate) fn get(&self) -> Option<&'static T> {
+    /// Returns the value, if it is set. Costs one load. A signal handler may call it.
+    #[inline]
+    pub fn get(&self) -> Option<&'static T> {
         // ORDERING(set-once): Acquire. Pairs with the exchange in `get_or_set`: a thread that sees
         // the pointer sees the value behind it.
         let value = self.value.load(Ordering::Acquire);
@@ -29,8 +39,12 @@ impl<T: Send + Sync + 'static> SetOnce<T> {
         unsafe { value.as_ref() }
     }
 
-    /// Sets the value to `value` unless it is set, and returns it.
-    pub(crate) fn get_or_set(&self, value: T) -> &'static T {
+    /// Sets the value to `value` unless it is set, and returns it. Allocates memory only if the
+    /// value was not set.
+    pub fn get_or_set(&self, value: T) -> &'static T {
+        if let Some(earlier) = self.get() {
+            return earlier;
+        }
         let fresh = Box::into_raw(Box::new(value));
         // ORDERING(set-once): Release on success, Acquire on failure: the two halves of the pair
         // with `get` and with the exchange of another thread.

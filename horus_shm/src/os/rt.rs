@@ -1,8 +1,8 @@
 //! Real-time settings: the CPU and the priority of a thread, and memory that is never paged out.
 
 use std::io;
-use std::sync::OnceLock;
 
+use crate::os::once::SetOnce;
 use crate::os::thread;
 
 /// Number of bytes of the stack that [`prefault_stack`] makes resident in memory.
@@ -18,7 +18,7 @@ fn to_io_result(error_number: libc::c_int) -> io::Result<()> {
 }
 
 /// The CPUs of the main thread before [`pin_thread_to`] pinned it; empty if it never did.
-static CPUS_BEFORE_PIN: OnceLock<libc::cpu_set_t> = OnceLock::new();
+static CPUS_BEFORE_PIN: SetOnce<libc::cpu_set_t> = SetOnce::new();
 
 /// Makes the calling thread run only on the CPU with the number `core`.
 ///
@@ -32,7 +32,7 @@ pub fn pin_thread_to(core: usize) -> io::Result<()> {
     if thread::id() == std::process::id()
         && let Ok(cpus) = cpus_of_main_thread()
     {
-        CPUS_BEFORE_PIN.get_or_init(|| cpus);
+        CPUS_BEFORE_PIN.get_or_set(cpus);
     }
     // SAFETY: all zeros are an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };

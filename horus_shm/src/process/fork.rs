@@ -9,7 +9,6 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use thiserror::Error;
 use crate::os::descriptor::{self, CheckedFd};
 use crate::os::fault;
 use crate::os::lock::{LockRange, unlock};
+use crate::os::once::SetOnce;
 use crate::os::termination;
 
 /// Maximum number of lock descriptors that a process can have. Each open namespace needs one, and
@@ -37,7 +37,7 @@ static LOCK_FDS: [LockFdEntry; LOCK_FD_LIMIT] = [const { LockFdEntry::new() }; L
 static HANDLERS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The function that is called in a forked child, as [`set_fork_child_hook`] has set it. The C API
 /// resets its handles there.
-static FORK_CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
+static FORK_CHILD_HOOK: SetOnce<fn()> = SetOnce::new();
 
 /// A lock descriptor of this process, as the fork handler of a child finds it.
 struct LockFdEntry {
@@ -254,7 +254,7 @@ pub(crate) fn install_handlers() -> io::Result<()> {
 ///
 /// The system error, if there is not enough memory to install the fork handlers.
 pub fn set_fork_child_hook(hook: fn()) -> io::Result<()> {
-    let _ = FORK_CHILD_HOOK.set(hook);
+    FORK_CHILD_HOOK.get_or_set(hook);
     install_handlers()
 }
 

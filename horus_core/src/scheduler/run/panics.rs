@@ -4,9 +4,11 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::panic;
-use std::sync::{Arc, Once};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use horus_shm::clock::Clock;
+use horus_shm::internals::ForkLocal;
 
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::run::runner::Runner;
@@ -70,12 +72,21 @@ fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
 /// Installs the panic hook, which also calls the hook that was installed before. Only the first
 /// call in a process has an effect.
 pub(crate) fn install_panic_hook() {
-    static PANIC_HOOK_INSTALLATION: Once = Once::new();
+    // WHY fork-local: a child that is forked while another thread installs the hook would wait for
+    // the end of that for ever.
+    static PANIC_HOOK_INSTALLATION: ForkLocal<OnceLock<()>> = ForkLocal::new();
+    static IS_PANIC_HOOK_INSTALLED: AtomicBool = AtomicBool::new(false);
     // WHY the check: a thread that panics cannot change the hook.
     if std::thread::panicking() {
         return;
     }
-    PANIC_HOOK_INSTALLATION.call_once(|| {
+    PANIC_HOOK_INSTALLATION.get().get_or_init(|| {
+        // WHY first: two hooks would count the time of a panic wrongly, so a child that is forked
+        // in the middle does without, and takes longer panics for hanging ticks.
+        // Relaxed: the threads of a process wait for each other here.
+        if IS_PANIC_HOOK_INSTALLED.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             let now_ns = Clock::kernel().now_ns();
