@@ -263,7 +263,7 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
 }
 
 /// A takeover treats a position past half of the largest one as damage: the lane begins anew, after
-/// the newest stamp in the accepted range, and counts a resync_and_read_ns. New readers work; a reader that was
+/// the newest stamp in the accepted range, and counts a resync. New readers work; a reader that was
 /// past that position waits until the lane reaches it again.
 #[test]
 fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {

@@ -343,13 +343,9 @@ fn bandwidth_is_that_of_the_messages() {
     until("a window has all messages", || {
         program.tell("send cmd_vel 1000");
         program.tell("send camera 10");
-        let [mut vel, mut camera] = [(); 2].map(|()| stream.line());
-        for _ in 0..100 {
-            if number(&camera, "messages") > 0.0 {
-                break;
-            }
-            [vel, camera] = [(); 2].map(|()| stream.line());
-        }
+        let mut windows = (0..100).map(|_| [(); 2].map(|()| stream.line()));
+        let window = windows.find(|[_, camera]| number(camera, "messages") > 0.0);
+        let [vel, camera] = window.expect("messages of camera");
         let is_whole = number(&vel, "messages") == 1000.0 && number(&camera, "messages") == 10.0;
         if is_whole {
             assert_eq!(number(&vel, "mean_bytes"), 16.0);

@@ -9,8 +9,8 @@ use crate::os::futex;
 /// time stamp counter.
 ///
 /// A reading takes 8 to 25 ns with the counter, and 20 to 60 ns with the kernel (a vDSO call). The
-/// counter drifts away from the kernel's clock; [`Clock::resync_and_read_ns`] reads the kernel's time to
-/// correct this. The estimate of the counter's rate improves with the age of the clock.
+/// counter drifts away from the kernel's clock; [`Clock::resync_and_read_ns`] reads the kernel's
+/// time to correct this. The estimate of the counter's rate improves with the age of the clock.
 #[derive(Debug, Clone)]
 pub struct Clock {
     state: SourceState,
@@ -138,7 +138,7 @@ impl Clock {
             return self.now_ns();
         };
         let now = ClockReading::now();
-        counter.resync_and_read_ns(now);
+        counter.resync(now);
         now.ns
     }
 }
@@ -168,7 +168,7 @@ impl CounterCalibration {
     /// If `now` is too far from the line, begins a new line there, which keeps the present slope
     /// until the next call. WHY: while the machine slept, the kernel's clock stood still, and the
     /// counter has counted on or was set back. A line across that time has a wrong slope.
-    fn resync_and_read_ns(&mut self, now: ClockReading) {
+    fn resync(&mut self, now: ClockReading) {
         if self.ns_at(now.ticks).abs_diff(now.ns) > self.deviation_ns_max(now) {
             (self.first, self.last) = (now, now);
         } else if now.ns.saturating_sub(self.first.ns) < CALIBRATION_NS {
@@ -370,13 +370,13 @@ mod tests {
         };
         for woken in [counted_on, began_again] {
             let mut line = CounterCalibration::from_readings(first, awake).unwrap();
-            line.resync_and_read_ns(woken);
+            line.resync(woken);
             // Also much later, when the counter may have passed its first value again.
             for ns in [1_000_000, 20_000_000, HOUR_NS, 200 * HOUR_NS] {
                 let now = after(woken, ns);
                 let shown_ns = line.ns_at(after(line.last, 1_000_000).ticks) - line.last.ns;
                 assert!(shown_ns.abs_diff(1_000_000) < 1000, "{shown_ns} ns at {ns}");
-                line.resync_and_read_ns(now);
+                line.resync(now);
                 assert_eq!(line.ns_at(now.ticks), now.ns);
             }
         }
@@ -394,7 +394,7 @@ mod tests {
         };
         let mut line = CounterCalibration::from_readings(first, last).unwrap();
         for second in 1..100 {
-            line.resync_and_read_ns(ClockReading {
+            line.resync(ClockReading {
                 ticks: second * 2_300_000_000,
                 ns: second * 1_000_000_000,
             });

@@ -5,7 +5,7 @@
 //! when it comes to the notice. So the latest message is handled in order with all other blocks of
 //! the mailbox.
 
-use crate::protocol::mailbox::{self, LinkedBlocks, MailboxMemory, PushOutcome};
+use crate::protocol::mailbox::{self, BlockList, MailboxMemory, PushOutcome};
 use crate::protocol::sync::{Word, edge};
 
 /// The result of [`put_latest`]: what happened to the message.
@@ -33,7 +33,7 @@ pub unsafe fn put_latest<M: MailboxMemory>(
     memory: M,
     slot: &M::Word,
     message: u64,
-    notice: LinkedBlocks,
+    notice: BlockList,
 ) -> PutOutcome {
     // ORDERING(latest): pairs with the exchange in `take_latest` and the fence below.
     let older = slot.swap_ordered(message, edge::LATEST_PUT);

@@ -8,9 +8,7 @@
 //! does not point to the block any more.
 
 use crate::protocol::holders::{CellReferences, RemovedAddress};
-use crate::protocol::mailbox::{
-    self, LinkedBlocks, MailboxMemory, MailboxReader, PushOutcome, Tag,
-};
+use crate::protocol::mailbox::{self, BlockList, MailboxMemory, MailboxReader, PushOutcome, Tag};
 
 /// The memory of an actor's cell: its mailbox, the counts of its addresses and holds, and the
 /// *last-address block*, which is sent to the actor after its last address was dropped.
@@ -49,8 +47,7 @@ pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> b
 /// Sends the last-address block to the actor. Returns true if this woke the actor, so that the
 /// caller is its runner now.
 unsafe fn send_last_address_block<M: CellMemory>(memory: M) -> bool {
-    let chain =
-        LinkedBlocks::of_block(memory.last_address_block(), memory.last_address_block_tag());
+    let chain = BlockList::of_block(memory.last_address_block(), memory.last_address_block_tag());
     // SAFETY: the block is the caller's, who keeps the cell.
     unsafe { mailbox::push_chain(memory, chain, 0) == Ok(PushOutcome::Woke) }
 }

@@ -136,7 +136,7 @@ pub trait MailboxMemory: Copy {
 
 /// A list of linked blocks that a sender puts into a mailbox together, by a single atomic exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkedBlocks {
+pub struct BlockList {
     /// The address of the oldest block. Its link is stored when the chain is sent.
     pub oldest: u64,
     /// The tag of the oldest block.
@@ -148,7 +148,7 @@ pub struct LinkedBlocks {
     pub counted: u16,
 }
 
-impl LinkedBlocks {
+impl BlockList {
     /// Returns a chain that consists of a single block.
     #[must_use]
     pub const fn of_block(block: u64, tag: Tag) -> Self {
@@ -209,12 +209,12 @@ pub enum PushOutcome {
 /// * `memory` began with the word [`NEW_MAILBOX_WORD`]; since then only the functions of this
 ///   module have stored to it.
 /// * The blocks of `chain` belong to the caller, who gives them up if they are accepted. Each of
-///   them except the oldest was added by [`LinkedBlocks::with_newest`], and has its link.
+///   them except the oldest was added by [`BlockList::with_newest`], and has its link.
 /// * `capacity` is at most [`MAILBOX_CAPACITY_MAX`], and the same in each call.
 #[inline]
 pub unsafe fn push_chain<M: MailboxMemory>(
     memory: M,
-    chain: LinkedBlocks,
+    chain: BlockList,
     capacity: u16,
 ) -> Result<PushOutcome, RefusalReason> {
     let mut back_off_steps = BACKOFF_LOG2_MIN;

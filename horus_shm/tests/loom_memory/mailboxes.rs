@@ -6,7 +6,7 @@ use std::cell::UnsafeCell as UncheckedUnsafeCell;
 use horus_shm::internals::holders::CellReferences;
 use horus_shm::internals::life::{self, CellMemory, SleepOutcome};
 use horus_shm::internals::mailbox::{
-    self, LinkedBlocks, MailboxMemory, MailboxReader, NEW_MAILBOX_WORD, NextBlock, PushOutcome,
+    self, BlockList, MailboxMemory, MailboxReader, NEW_MAILBOX_WORD, NextBlock, PushOutcome,
     RefusalReason, Tag,
 };
 use horus_shm::internals::sync::Edge;
@@ -96,8 +96,8 @@ impl Place {
     }
 
     /// Returns the chain of the block at `address`.
-    pub(crate) fn chain(self, address: u64) -> LinkedBlocks {
-        LinkedBlocks::of_block(address, Tag::new(1, self.0.capacity > 0))
+    pub(crate) fn chain(self, address: u64) -> BlockList {
+        BlockList::of_block(address, Tag::new(1, self.0.capacity > 0))
     }
 
     /// Sends `message`. Runs the actor if it was asleep.

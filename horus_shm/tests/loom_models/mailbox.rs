@@ -2,7 +2,7 @@
 
 use horus_shm::internals::latest::{self, PutOutcome};
 use horus_shm::internals::mailbox::{
-    self, LinkedBlocks, MailboxMemory, PushOutcome, RefusalReason, Tag,
+    self, BlockList, MailboxMemory, PushOutcome, RefusalReason, Tag,
 };
 use horus_shm::internals::wait::{SLEEP_MAX, has_sleepers, sleep_once, wake};
 use loom::thread;
@@ -337,7 +337,7 @@ fn put_all(cell: Place, messages: &[u64]) -> Vec<u64> {
     let mut back = Vec::new();
     for &message in messages {
         let (notice, own) = (cell.fill(u64::MAX), cell.fill(message));
-        let chain = LinkedBlocks::of_block(notice, Tag::new(2, false));
+        let chain = BlockList::of_block(notice, Tag::new(2, false));
         // SAFETY: both blocks are this thread's.
         let put = unsafe { latest::put_latest(cell, &cell.cell().slot, own, chain) };
         let other = match put {
@@ -364,7 +364,7 @@ pub(crate) fn a_chain_is_sent_at_once() {
         let tag = Tag::new(1, false);
         let sending = thread::spawn(move || {
             let (older, newer) = (cell.fill(10), cell.fill(11));
-            let chain = LinkedBlocks::of_block(older, tag);
+            let chain = BlockList::of_block(older, tag);
             // SAFETY: the block is this thread's.
             unsafe { cell.set_link(newer, chain.link(tag)) };
             // SAFETY: as above.

@@ -12,9 +12,7 @@ use super::{
 use crate::heap::blocks::{self, BlockClass, Envelope};
 use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
-use crate::protocol::mailbox::{
-    self, LinkedBlocks, MailboxMemory, PushOutcome, RefusalReason, Tag,
-};
+use crate::protocol::mailbox::{self, BlockList, MailboxMemory, PushOutcome, RefusalReason, Tag};
 use crate::wait::WaitPolicy;
 
 /// The reason why a mailbox refused a message or control, together with that message or control.
@@ -229,7 +227,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         let own = message.into_block_address();
         let notice = blocks::allocate_block(NOTICE_BLOCK_CLASS);
         let tag = blocks::make_block_tag(NOTICE_BLOCK_KIND, NOTICE_BLOCK_CLASS, false);
-        let chain = LinkedBlocks::of_block(blocks::block_address(notice), tag);
+        let chain = BlockList::of_block(blocks::block_address(notice), tag);
         // SAFETY: the address keeps the cell; message and block are this thread's.
         let put = unsafe { latest::put_latest(self.0, &header.slot, own, chain) };
         let (other, is_gone) = match put {
@@ -258,12 +256,12 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
 /// separate type: the iterator that creates messages may panic, and earlier ones are then dropped.
 struct UnsentChain<'a, M, G: Group> {
     address: &'a Address<M, G>,
-    chain: LinkedBlocks,
+    chain: BlockList,
 }
 
 impl<'a, M, G: Group> UnsentChain<'a, M, G> {
     fn with_first(address: &'a Address<M, G>, message: M, tag: Tag) -> Self {
-        let chain = LinkedBlocks::of_block(Envelope::new(message).into_block_address(), tag);
+        let chain = BlockList::of_block(Envelope::new(message).into_block_address(), tag);
         Self { address, chain }
     }
 
@@ -337,7 +335,7 @@ unsafe fn push_envelope<T, G: Group>(
 ) -> Result<(), Refusal<Envelope<T>>> {
     let block = envelope.into_block_address();
     // SAFETY: the contract; the block is this thread's.
-    unsafe { push_chain(cell, LinkedBlocks::of_block(block, tag)) }.map_err(|refused| {
+    unsafe { push_chain(cell, BlockList::of_block(block, tag)) }.map_err(|refused| {
         // SAFETY: the block was refused, and is this thread's again.
         Refusal::from_reason(refused, unsafe { Envelope::from_block_address(block) })
     })
@@ -349,14 +347,11 @@ unsafe fn push_envelope<T, G: Group>(
 ///
 /// As [`push_envelope`], for each block of the chain.
 #[inline(always)]
-unsafe fn push_chain<G: Group>(
-    cell: CellPointer<G>,
-    chain: LinkedBlocks,
-) -> Result<(), RefusalReason> {
+unsafe fn push_chain<G: Group>(cell: CellPointer<G>, list: BlockList) -> Result<(), RefusalReason> {
     // SAFETY: the caller keeps the cell.
     let capacity = unsafe { cell.header() }.capacity;
     // SAFETY: the contract.
-    schedule_if_woken(cell, unsafe { mailbox::push_chain(cell, chain, capacity) }?);
+    schedule_if_woken(cell, unsafe { mailbox::push_chain(cell, list, capacity) }?);
     Ok(())
 }
 
