@@ -12,7 +12,7 @@ use horus_benchmarks::measure::workload::RoundResult;
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::QuickOrFull;
 use horus_benchmarks::run::bounce::PAUSES_AFTER_POLL_MAX;
-use horus_benchmarks::run::floor::{Floor, FloorLineCount, Placement};
+use horus_benchmarks::run::floor::{Floor, FloorCacheLines, Placement};
 use horus_benchmarks::run::session::BenchmarkSession;
 use horus_benchmarks::scenario::entry::{Outcome, Program};
 
@@ -46,7 +46,7 @@ fn measure_ping_pong(session: &mut BenchmarkSession, placement: Placement) -> Ou
     for number in 0..effort.rounds {
         for index in alternating_order(number, all.len()) {
             session.progress.inc(1);
-            let lines = [FloorLineCount::Two, FloorLineCount::One][index];
+            let lines = [FloorCacheLines::Two, FloorCacheLines::One][index];
             all[index].push(floor.measure_round(lines, effort.warm_up, effort.samples)?);
         }
     }

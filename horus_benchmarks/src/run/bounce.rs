@@ -16,7 +16,7 @@ use crate::measure::workload::{
 /// The choice of the cache lines that the two ends of the floor write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FloorLineCount {
+pub enum FloorCacheLines {
     /// Both ends write the same word, in turn.
     One,
     /// Each end writes a word in a different line. Ratios to the floor are computed with this
@@ -31,7 +31,7 @@ pub const PAUSES_AFTER_POLL_MAX: u32 = 3;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the types say it")]
 pub struct FloorJob {
-    pub lines: FloorLineCount,
+    pub lines: FloorCacheLines,
     /// Number of `pause` instructions after each load that found nothing new, at most
     /// [`PAUSES_AFTER_POLL_MAX`].
     pub pauses: u32,
@@ -100,10 +100,10 @@ struct FloorEnd<'a, const PAUSES: u32> {
 }
 
 impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
-    fn new(memory: &'a SharedCacheLines, lines: FloorLineCount, end: FloorEndRole) -> Self {
+    fn new(memory: &'a SharedCacheLines, lines: FloorCacheLines, end: FloorEndRole) -> Self {
         let (first, second) = match lines {
-            FloorLineCount::One => (memory.line(0), memory.line(0)),
-            FloorLineCount::Two => (memory.line(0), memory.line(1)),
+            FloorCacheLines::One => (memory.line(0), memory.line(0)),
+            FloorCacheLines::Two => (memory.line(0), memory.line(1)),
         };
         let (out, back) = match end {
             FloorEndRole::Near => (first, second),
@@ -113,7 +113,7 @@ impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
             out,
             back,
             side_bit: u64::from(end == FloorEndRole::Far),
-            one_line: lines == FloorLineCount::One,
+            one_line: lines == FloorCacheLines::One,
             last_word: 0,
         }
     }

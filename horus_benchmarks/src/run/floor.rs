@@ -22,7 +22,7 @@ use crate::measure::tsc::{CounterOffsetCheck, TickSource, TscClock};
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{RoundPlan, RoundResult, TimedPart};
 use crate::run::args::MeasurementEffort;
-pub use crate::run::bounce::FloorLineCount;
+pub use crate::run::bounce::FloorCacheLines;
 use crate::run::bounce::{self, FloorJob, PAUSES_AFTER_POLL_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
 pub use crate::run::far_end::Placement;
@@ -54,7 +54,8 @@ type AnyError = Box<dyn Error>;
 /// rounds with different numbers, which alternate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PauseCountChoice {
-    /// Median one-way time in nanoseconds for each number of pauses.
+    /// Median one-way time in nanoseconds. The index is the number of `pause` instructions after a
+    /// poll that found nothing new.
     pub p50_ns: Vec<f64>,
     /// The number of pauses with the smallest median.
     pub pauses: u32,
@@ -74,11 +75,12 @@ pub struct Floor {
     memory: Arc<SharedCacheLines>,
     far_end: FarEndHandle<FloorJob, RoundResult>,
     source: TickSource,
-    /// The number of pauses that was best at the beginning of the run, for [`FloorLineCount::Two`].
+    /// The number of pauses that was best at the beginning of the run, for
+    /// [`FloorCacheLines::Two`].
     pauses: u32,
     resolution_ticks: u64,
-    /// Medians of the recent rounds, in ticks. The first index is 1 for [`FloorLineCount::Two`] and
-    /// 0 otherwise, the second is the number of pauses.
+    /// Medians of the recent rounds, in ticks. The first index is 1 for [`FloorCacheLines::Two`]
+    /// and 0 otherwise, the second is the number of pauses.
     recent_medians: [[VecDeque<f64>; PAUSES_AFTER_POLL_MAX as usize + 1]; 2],
     choice: MeasurementEffort,
 }
@@ -121,8 +123,8 @@ impl Floor {
                 samples,
             },
         };
-        let one_line = floor.measure_best_pause_count(FloorLineCount::One, clock)?;
-        let two_lines = floor.measure_best_pause_count(FloorLineCount::Two, clock)?;
+        let one_line = floor.measure_best_pause_count(FloorCacheLines::One, clock)?;
+        let two_lines = floor.measure_best_pause_count(FloorCacheLines::Two, clock)?;
         floor.pauses = two_lines.pauses;
         Ok((
             floor,
@@ -143,7 +145,7 @@ impl Floor {
     /// the best by chance, and the rings that are compared with it have no such choice.
     pub fn measure_round(
         &mut self,
-        lines: FloorLineCount,
+        lines: FloorCacheLines,
         warm_up: u64,
         samples: u64,
     ) -> Result<RoundResult, AnyError> {
@@ -155,7 +157,7 @@ impl Floor {
         let mut best: Option<(f64, RoundResult)> = None;
         for pauses in 0..=PAUSES_AFTER_POLL_MAX {
             let round = self.run_round(lines, pauses, plan)?.0;
-            let last = &mut self.recent_medians[usize::from(lines == FloorLineCount::Two)]
+            let last = &mut self.recent_medians[usize::from(lines == FloorCacheLines::Two)]
                 [pauses as usize];
             last.push_back(round.ticks.interpolated_median(self.resolution_ticks));
             if last.len() > RECENT_ROUNDS_MAX {
@@ -180,7 +182,7 @@ impl Floor {
         let samples = effort
             .samples
             .max(ROUND_SAMPLES_MIN.min(4 * effort.samples));
-        self.measure_round(FloorLineCount::Two, effort.warm_up, samples)
+        self.measure_round(FloorCacheLines::Two, effort.warm_up, samples)
     }
 
     /// Checks by messages in both directions whether the counters of the two cores agree.
@@ -193,7 +195,7 @@ impl Floor {
             self.choice.warm_up,
             self.choice.samples * 5,
         );
-        let (near, far) = self.run_round(FloorLineCount::Two, self.pauses, plan)?;
+        let (near, far) = self.run_round(FloorCacheLines::Two, self.pauses, plan)?;
         let [forward_ns, backward_ns] = [&far.ticks, &near.ticks]
             .map(|ticks| ticks.interpolated_median(clock.resolution_ticks()) * clock.ns_per_tick());
         let backwards = near.backwards + far.backwards;
@@ -202,7 +204,7 @@ impl Floor {
 
     fn measure_best_pause_count(
         &mut self,
-        lines: FloorLineCount,
+        lines: FloorCacheLines,
         clock: &TscClock,
     ) -> Result<PauseCountChoice, AnyError> {
         let plan = round_plan(
@@ -226,7 +228,7 @@ impl Floor {
 
     fn run_round(
         &mut self,
-        lines: FloorLineCount,
+        lines: FloorCacheLines,
         pauses: u32,
         plan: RoundPlan,
     ) -> Result<(RoundResult, RoundResult), AnyError> {

@@ -164,9 +164,8 @@ struct SampleUnit {
 }
 
 impl SampleUnit {
-    /// Returns the unit of samples in ticks of `clock`. Each sample lasts for
-    /// `ways_per_sample` one-way times:
-    /// 1, or 2 if it is a round trip.
+    /// Returns the unit of samples in ticks of `clock`. Each sample lasts for `ways_per_sample`
+    /// one-way times: 1, or 2 if it is a round trip.
     fn new(clock: &TscClock, ways_per_sample: u32) -> SampleUnit {
         SampleUnit {
             ns: clock.ns_per_tick() / f64::from(ways_per_sample),

@@ -34,10 +34,10 @@ fn rounds_of_either_floor_may_follow_each_other() {
                 .all(|&ns| ns > 0.0)
         );
         for lines in [
-            FloorLineCount::Two,
-            FloorLineCount::One,
-            FloorLineCount::One,
-            FloorLineCount::Two,
+            FloorCacheLines::Two,
+            FloorCacheLines::One,
+            FloorCacheLines::One,
+            FloorCacheLines::Two,
         ] {
             let round = floor.measure_round(lines, 3, 50).unwrap();
             assert_eq!(

@@ -105,8 +105,9 @@ fn inspect_topics<'a>(
     reports.collect()
 }
 
-/// Returns a finding that lists the live processes of the namespace. `topic_user_ids` are the owner
-/// ids of the processes that use a topic. An owner id identifies a process within its namespace.
+/// Returns one finding, which lists the live processes of the namespace except this one. Processes
+/// whose owner id is not in `topic_user_ids` are listed as those without a topic. An owner id
+/// identifies a process within its namespace.
 fn check_processes(
     namespace: &Namespace,
     topic_user_ids: &BTreeSet<u64>,

@@ -27,9 +27,10 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_BYTES_PER_SECOND_MIN: u32 = 64 << 10;
 
-/// Maximum number of bytes that are read and ignored after a response was written, and the maximum
-/// time for that. More data of the client is not read.
+/// Maximum number of bytes of a request that are read and ignored after the response was written.
+/// More data of the client is not read.
 const IGNORED_REQUEST_BYTES_MAX: usize = 1 << 20;
+/// Maximum time for which data of the client is read and ignored after the response was written.
 const IGNORE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The headers that every response contains.

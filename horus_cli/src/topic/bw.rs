@@ -40,12 +40,12 @@ enum MessageLengths {
     Fixed,
     /// The messages have different lengths. An observer reads the lengths; it is `None` while the
     /// topic does not exist.
-    ObservedLengths(Option<Box<DynamicSubscriber>>, ObservedLengths),
+    MessageLengthTotals(Option<Box<DynamicSubscriber>>, MessageLengthTotals),
 }
 
 /// The lengths in bytes of the messages that were read in one window.
 #[derive(Debug, Clone, Copy, Default)]
-struct ObservedLengths {
+struct MessageLengthTotals {
     messages: u64,
     bytes: u64,
     min: u64,
@@ -80,12 +80,12 @@ impl MessageLengths {
             let mut offers = topic.offers().into_iter();
             let is_variable = offers.any(|(_, offer)| offer.type_info.sized);
             match (is_variable || topic.has_variable_size(), &self) {
-                (true, Self::Fixed) => *self = Self::ObservedLengths(None, Default::default()),
-                (false, Self::ObservedLengths(..)) => *self = Self::Fixed,
+                (true, Self::Fixed) => *self = Self::MessageLengthTotals(None, Default::default()),
+                (false, Self::MessageLengthTotals(..)) => *self = Self::Fixed,
                 _ => {}
             }
         }
-        let Self::ObservedLengths(observer, _) = self else {
+        let Self::MessageLengthTotals(observer, _) = self else {
             return;
         };
         if meter.inspector().is_none() {
@@ -99,7 +99,7 @@ impl MessageLengths {
     /// Records the lengths of the messages that have arrived since the last call. Takes not much
     /// longer than [`READ_TIME_MAX`], even if messages come faster than they are read.
     fn read_lengths(&mut self) {
-        let Self::ObservedLengths(Some(observer), seen) = self else {
+        let Self::MessageLengthTotals(Some(observer), seen) = self else {
             return;
         };
         let begin = Instant::now();
@@ -113,19 +113,19 @@ impl MessageLengths {
 
     /// Returns the lengths of the messages in the window that has ended, and begins a new window.
     /// `reading` has the number of messages.
-    fn take_window(&mut self, reading: &Reading, meter: &Meter) -> ObservedLengths {
+    fn take_window(&mut self, reading: &Reading, meter: &Meter) -> MessageLengthTotals {
         match self {
-            Self::Fixed => ObservedLengths::from_offers(reading, meter),
-            Self::ObservedLengths(_, seen) => std::mem::take(seen),
+            Self::Fixed => MessageLengthTotals::from_offers(reading, meter),
+            Self::MessageLengthTotals(_, seen) => std::mem::take(seen),
         }
     }
 
     const fn has_observer(&self) -> bool {
-        matches!(self, Self::ObservedLengths(..))
+        matches!(self, Self::MessageLengthTotals(..))
     }
 }
 
-impl ObservedLengths {
+impl MessageLengthTotals {
     /// Returns the lengths of the messages in `reading`, those of each publisher by its offer.
     /// Leaves out publishers whose messages have different lengths, as the offer has only their
     /// maximum. WHY now, and for each: a publisher may start with another version of the message.
@@ -206,7 +206,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 fn print_bandwidth(
     topic: &str,
     reading: &Reading,
-    seen: ObservedLengths,
+    seen: MessageLengthTotals,
     context: &mut Context,
 ) -> Result<(), Failure> {
     // WHY the mean times the rate: the counters see all messages, an observer only those that it
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn the_range_of_lengths_is_that_of_the_messages() {
         let range = |pairs: &[(u64, u64)]| {
-            let mut lengths = ObservedLengths::default();
+            let mut lengths = MessageLengthTotals::default();
             for (messages, bytes) in pairs {
                 lengths.add(*messages, *bytes);
             }

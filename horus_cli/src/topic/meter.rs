@@ -115,7 +115,7 @@ impl Counters {
     /// Returns the number of messages in the lane of `later` that were sent before `self` was read.
     /// If the lane is new, its publisher may have moved here from a lane in `former_lanes`, which
     /// is then removed from there.
-    fn sent_in_lane_before(
+    fn take_earlier_sent_count(
         &self,
         later: &LaneCounters,
         former_lanes: &mut Vec<LaneCounters>,
@@ -161,7 +161,7 @@ impl Counters {
             publisher: counters.publisher.clone(),
             sent: counters
                 .sent
-                .saturating_sub(self.sent_in_lane_before(counters, former_lanes)),
+                .saturating_sub(self.take_earlier_sent_count(counters, former_lanes)),
         });
         let lanes: Vec<_> = lanes
             .filter(|lane| lane.publisher.is_some() || lane.sent > 0)

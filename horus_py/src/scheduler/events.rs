@@ -80,7 +80,7 @@ impl EventDelivery {
                     self.handle_exception(py, error);
                 }
                 // WHY not each time: a function that is always too slow misses events all the time.
-                if Instant::now() >= next_report && self.report_undelivered(py) {
+                if Instant::now() >= next_report && self.report_undelivered_events_if_any(py) {
                     next_report = Instant::now() + UNDELIVERED_REPORT_INTERVAL;
                 }
             });
@@ -88,7 +88,7 @@ impl EventDelivery {
                 return;
             }
         }
-        try_with_python(|py| self.report_undelivered(py));
+        try_with_python(|py| self.report_undelivered_events_if_any(py));
     }
 
     fn deliver(&self, py: Python<'_>, event: &NodeEvent) -> PyResult<()> {
@@ -110,7 +110,7 @@ impl EventDelivery {
     }
 
     /// Reports how many events were not delivered since the last report. Returns false if all were.
-    fn report_undelivered(&self, py: Python<'_>) -> bool {
+    fn report_undelivered_events_if_any(&self, py: Python<'_>) -> bool {
         // Relaxed: a counter.
         let undelivered = self.undelivered.swap(0, Ordering::Relaxed);
         if undelivered == 0 {

@@ -16,12 +16,12 @@ use crate::wait::timeout::WaitPolicy;
 /// Stops a run and changes its nodes, from any thread. No method waits for a node.
 #[pyclass(frozen, name = "Handle", module = "horus")]
 #[derive(Debug)]
-pub(crate) struct PyHandle {
+pub(crate) struct PySchedulerHandle {
     inner: Handle,
     scheduler: Py<PyScheduler>,
 }
 
-impl PyHandle {
+impl PySchedulerHandle {
     const fn new(inner: Handle, scheduler: Py<PyScheduler>) -> Self {
         Self { inner, scheduler }
     }
@@ -33,7 +33,7 @@ impl PyHandle {
 }
 
 #[pymethods]
-impl PyHandle {
+impl PySchedulerHandle {
     /// Shows its references to Python's garbage collector.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.scheduler)
@@ -176,9 +176,9 @@ const fn state_name(state: &SwapState) -> &'static str {
 #[pymethods]
 impl PyScheduler {
     /// Returns a handle, which stops the run and changes its nodes from any thread.
-    fn handle(slf: &Bound<'_, Self>) -> PyResult<PyHandle> {
+    fn handle(slf: &Bound<'_, Self>) -> PyResult<PySchedulerHandle> {
         slf.get().check_not_forked()?;
-        Ok(PyHandle::new(
+        Ok(PySchedulerHandle::new(
             slf.get().core_handle().clone(),
             slf.clone().unbind(),
         ))
@@ -191,6 +191,6 @@ impl PyScheduler {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyHandle>()?;
+    module.add_class::<PySchedulerHandle>()?;
     module.add_class::<PySwap>()
 }

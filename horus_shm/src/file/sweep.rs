@@ -99,7 +99,9 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     }
     report
         .foreign
-        .extend(remove_orphaned_lane_files(namespace, lane_files, inodes)?);
+        .extend(remove_orphaned_lane_files_and_get_unreadable(
+            namespace, lane_files, inodes,
+        )?);
     Ok(report)
 }
 
@@ -115,7 +117,7 @@ fn inode_if_in_use(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
 
 /// Removes the lane files in the list `names` that belong to no topic. Returns the names of the
 /// damaged ones. `known_inodes` maps the file names of some topics to the inodes of their files.
-fn remove_orphaned_lane_files(
+fn remove_orphaned_lane_files_and_get_unreadable(
     namespace: &Namespace,
     mut names: Vec<String>,
     known_inodes: HashMap<String, u64>,
@@ -127,7 +129,7 @@ fn remove_orphaned_lane_files(
     let topics = topic_inodes(namespace, known_inodes)?;
     let belongs = |inode| topics.contains(&inode);
     names.retain(|name| !lane_name::topic_inode_in_name(name).is_some_and(belongs));
-    Ok(lane_files::remove_orphaned_lane_files(
+    Ok(lane_files::remove_orphaned_lane_files_and_get_unreadable(
         namespace, names, &topics,
     ))
 }
@@ -177,7 +179,7 @@ fn remove_foreign_file(namespace: &Arc<Namespace>, name: &TopicName) -> Result<b
         // WHY all orphans: a damaged file does not say which lane files are its own.
         let mut names = file_names(namespace)?;
         names.retain(|name| lane_name::is_lane_file_name(name));
-        remove_orphaned_lane_files(namespace, names, HashMap::new())?;
+        remove_orphaned_lane_files_and_get_unreadable(namespace, names, HashMap::new())?;
     }
     Ok(removed)
 }

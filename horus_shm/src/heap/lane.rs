@@ -280,7 +280,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
         self.room
     }
 
-    fn slot_lines(&self) -> u64 {
+    fn cache_lines_per_slot(&self) -> u64 {
         if self.publishes_by_head() {
             // That of the head, and that of the value.
             return 2;

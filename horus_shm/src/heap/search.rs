@@ -188,14 +188,14 @@ pub fn wake_searcher<M: SearchMemory>(memory: &M) {
 fn wake_searcher_if_none<M: SearchMemory>(memory: &M) {
     let state = load_state(memory);
     if state.searcher_count() == 0 && state.sleeper_mask() != 0 {
-        wake_sleeper_as_searcher(memory);
+        wake_sleeper_to_search(memory);
     }
 }
 
 /// Wakes a sleeping worker as a searcher, unless another worker has begun to search in the
 /// meantime.
 #[cold]
-fn wake_sleeper_as_searcher<M: SearchMemory>(memory: &M) {
+fn wake_sleeper_to_search<M: SearchMemory>(memory: &M) {
     let mut chosen = None;
     update_state(memory, |state| {
         chosen = state

@@ -51,9 +51,9 @@ pub enum ParkOutcome<E> {
     /// There may be an entry in a queue, or `is_wanted` returned true before the sleep. This worker
     /// is a searcher now, and has to search the queues for an entry.
     Search,
-    /// The sleep has ended without a reason to search for entries: the time limit has passed, or
-    /// `is_wanted` returned true, which a worker checks that sleeps as the watcher. The worker is
-    /// not a searcher.
+    /// The sleep has ended, but there is no reason to search for entries. Either the time limit has
+    /// passed, or this worker was the watcher (the sleeper that looks for stalled workers at
+    /// intervals) and found that `is_wanted` returns true. The worker is not a searcher.
     Elapsed,
     /// The worker has taken this entry from a worker that has stalled.
     Found(E),

@@ -45,8 +45,8 @@ const WRITER_PREFETCH_LINES: u64 = 32;
 /// messages a second if only the next slot is prefetched → with this distance: 16 B 164 → 352, 304
 /// B 62 → 87, 1480 B 19 → 23; on cores that share no cache (with a latency floor of 245 ns instead
 /// of 55): 16 B 24 → 33.
-const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
-    let slots = WRITER_PREFETCH_LINES / slot_lines;
+const fn prefetch_distance(cache_lines_per_slot: u64, capacity: u64) -> u64 {
+    let slots = WRITER_PREFETCH_LINES / cache_lines_per_slot;
     let slots = if slots < 2 { 2 } else { slots };
     let slots = if slots > 16 { 16 } else { slots };
     let quarter = capacity / 4;

@@ -61,7 +61,7 @@ pub trait LaneMemory {
 
     /// Returns the number of cache lines of each slot. It decides how many slots ahead a writer
     /// prefetches.
-    fn slot_lines(&self) -> u64 {
+    fn cache_lines_per_slot(&self) -> u64 {
         1
     }
 
@@ -388,7 +388,7 @@ impl LaneMemory for RawLane {
         self.capacity
     }
 
-    fn slot_lines(&self) -> u64 {
+    fn cache_lines_per_slot(&self) -> u64 {
         self.stride as u64 / CACHE_LINE_BYTES as u64
     }
 

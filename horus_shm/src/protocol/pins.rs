@@ -34,8 +34,8 @@ impl PinLimit {
         self.reserved << PIN_LIMIT_NUMBER_BITS | self.limit
     }
 
-    /// Returns the limit that a word in shared memory holds. Neither number is more than
-    /// [`BORROWS_MAX`], whatever the word is.
+    /// Decodes a word in shared memory. Accepts every word: lowers `limit` to [`BORROWS_MAX`], and
+    /// `reserved` to `limit`, if they are higher.
     #[must_use]
     pub fn from_word(word: u64) -> Self {
         let limit = word & ((1 << PIN_LIMIT_NUMBER_BITS) - 1);
@@ -48,7 +48,7 @@ impl PinLimit {
 /// The words of another reader that a reader loads when it raises its own limit.
 #[derive(Debug)]
 pub struct OtherReaderPins<'a, W> {
-    /// The reader's [`PinLimit`].
+    /// The word that holds the reader's [`PinLimit`]: how many messages it may borrow at a time.
     pub limit: &'a W,
     /// The reader's pins for borrowed messages.
     pub pins: &'a [W],

@@ -220,8 +220,8 @@ impl InputWatch {
         arrival_ns
     }
 
-    /// Returns the time from the last message, or from when the node was last allowed to tick, to
-    /// `now_ns`, in nanoseconds.
+    /// Returns how long the node has been without a message at `now_ns`, in nanoseconds: the time
+    /// since the last message, or since the node was last allowed to tick again, if that was later.
     fn age_ns(&self, now_ns: u64) -> u64 {
         // Relaxed: a counter.
         now_ns.saturating_sub(self.last_ns.get())

@@ -40,7 +40,8 @@ pub(crate) struct EventRateLimiter {
 /// have not been recorded since.
 #[derive(Debug, Clone, Copy, Default)]
 struct RepeatedEvent {
-    /// The time in nanoseconds; 0 before the first event.
+    /// Time of the last event of this kind and call that was recorded, in nanoseconds; 0 before
+    /// the first one.
     recorded_ns: u64,
     left_out: u64,
 }

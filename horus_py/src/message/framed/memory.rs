@@ -78,7 +78,8 @@ pub(crate) struct Loan {
     /// [`LoanKeepalive`](super::keepalive::LoanKeepalive). Every other object that can write to the
     /// slot, such as a slice or a `memoryview`, keeps that array alive.
     pub(crate) view: Option<Py<PyAny>>,
-    /// Gives the slot back to the publisher, which is the argument, without publishing a message.
+    /// The function that is called when the message is destroyed while it is on loan. It takes the
+    /// publisher, which can then use the slot again. No message is published.
     pub(crate) discard_slot_of_destroyed_message: fn(&Bound<'_, PyAny>) -> PyResult<()>,
 }
 

@@ -64,8 +64,9 @@ pub(crate) struct ReadProgress {
     /// Number of the extent (file of slots) that the reader is reading now; 0 if it reads none.
     /// `None` if the reader is in another process, where this is not known.
     pub(crate) followed: Option<u64>,
-    /// The boundary at which the extent that is being read ends, if the next extent is gone. `None`
-    /// if the next extent is there, or if the reader is in another process.
+    /// The end of the extent that the reader is reading now, if the lane continues in later
+    /// extents, but the next one cannot be opened any more. Otherwise `None`, and also if the
+    /// reader belongs to another process than the caller.
     pub(crate) own_end: Option<ExtentBoundary>,
 }
 

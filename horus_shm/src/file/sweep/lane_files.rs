@@ -14,21 +14,22 @@ use crate::os::{self, OpenMode, lock};
 use crate::protocol::layout::HEADER_BYTES;
 
 /// Removes the lane files in the list `names` whose topic file has no name and is used by no
-/// process. `topics` contains the inodes of the topic files that have a name. Returns the names of
-/// the lane files that are damaged or cannot be examined.
-pub(super) fn remove_orphaned_lane_files(
+/// process. `named_topic_inodes` contains the inodes of the topic files that have a name. Returns
+/// the names of the lane files that are damaged or cannot be examined.
+pub(super) fn remove_orphaned_lane_files_and_get_unreadable(
     namespace: &Namespace,
     names: Vec<String>,
-    topics: &HashSet<u64>,
+    named_topic_inodes: &HashSet<u64>,
 ) -> Vec<String> {
     let Ok(dir) = namespace.topics_dir() else {
         return names;
     };
-    let is_foreign = |name: &String| match remove_orphaned_lane_file(namespace, dir, name, topics) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-        removed => removed.is_err(),
-    };
+    let is_foreign =
+        |name: &String| match remove_orphaned_lane_file(namespace, dir, name, named_topic_inodes) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            removed => removed.is_err(),
+        };
     names.into_iter().filter(is_foreign).collect()
 }
 
@@ -36,7 +37,7 @@ fn remove_orphaned_lane_file(
     namespace: &Namespace,
     dir: BorrowedFd<'_>,
     name: &str,
-    topics: &HashSet<u64>,
+    named_topic_inodes: &HashSet<u64>,
 ) -> io::Result<()> {
     let fd = os::open_file(dir, name, OpenMode::ReadOnly)?;
     let stat = os::fstat(fd.as_fd())?;
@@ -44,7 +45,7 @@ fn remove_orphaned_lane_file(
     os::read_at(fd.as_fd(), &mut bytes, 0)?;
     let provenance = provenance(namespace, Default::default).map_err(io::Error::other)?;
     match header::decode_lane_header(&bytes, stat.size_bytes, provenance) {
-        Ok((_, lane)) if topics.contains(&lane.topic_inode) => Ok(()),
+        Ok((_, lane)) if named_topic_inodes.contains(&lane.topic_inode) => Ok(()),
         Ok((_, lane)) => {
             let topic = FileId::new(stat.dev, lane.topic_inode);
             remove_if_unused(namespace, topic, || unlink(dir, name))

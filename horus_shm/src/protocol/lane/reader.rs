@@ -84,7 +84,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let numbered = false;
         let first_number = None;
         let next_number = None;
-        let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        let ahead = prefetch_distance(memory.cache_lines_per_slot(), memory.capacity());
         let horizon = 0;
         let run = messages_per_head_load(memory.capacity());
         let next_head_load = pos + run;
@@ -348,7 +348,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// reader that waits for messages from `lanes` lanes. It is only a hint.
     #[inline(always)]
     pub fn prefetch_slot(&self, lanes: usize) {
-        if is_prefetch_worthwhile(self.memory.slot_lines(), lanes) {
+        if is_prefetch_worthwhile(self.memory.cache_lines_per_slot(), lanes) {
             self.memory
                 .prefetch(self.pos & self.mask, PrefetchIntent::Read);
         }
@@ -515,7 +515,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub fn move_to_extent(&mut self, memory: M, first_number: u64) {
         let base = memory.base_position();
         self.mask = memory.capacity() - 1;
-        self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        self.ahead = prefetch_distance(memory.cache_lines_per_slot(), memory.capacity());
         self.run = messages_per_head_load(memory.capacity());
         self.memory = memory;
         self.end = UNKNOWN_END_POSITION;

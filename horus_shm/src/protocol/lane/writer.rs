@@ -74,7 +74,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         } else {
             0
         };
-        let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        let ahead = prefetch_distance(memory.cache_lines_per_slot(), memory.capacity());
         let last_ticks = 0;
         let (skips, ignored) = (0, 0);
         let given_up = vec![GivenUpReader::default(); readers].into();
@@ -292,7 +292,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Moves to another extent (file of slots) of the lane, which begins at the next position.
     pub fn move_to_extent(&mut self, memory: M) {
         self.mask = memory.capacity() - 1;
-        self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        self.ahead = prefetch_distance(memory.cache_lines_per_slot(), memory.capacity());
         // WHY: the next write then reads the cursors, and allows for the new number of slots.
         self.limit = if self.given_up.is_empty() {
             u64::MAX

@@ -205,7 +205,7 @@ impl NodeActor {
     }
 
     /// Applies commands to the node, or, after its last tick, only what keeps it safe.
-    fn apply_commands_or_keep_safe(&self, runner: &mut Runner) {
+    fn apply_commands_or_keep_safe_after_last_tick(&self, runner: &mut Runner) {
         if self.shared.is_stopping() {
             self.shared.keep_node_safe(runner, &self.clock);
         } else {
@@ -322,7 +322,7 @@ impl Actor for NodeActor {
 
     fn enter_safe_state(&mut self) {
         if let Some(runner) = lock_runner(&self.slot).as_mut() {
-            self.apply_commands_or_keep_safe(runner);
+            self.apply_commands_or_keep_safe_after_last_tick(runner);
         }
     }
 
@@ -330,7 +330,7 @@ impl Actor for NodeActor {
     /// the emergency stop may reach the node later than its group, and others come during it.
     fn is_safe_state(&self) -> bool {
         lock_runner(&self.slot).as_mut().is_none_or(|runner| {
-            self.apply_commands_or_keep_safe(runner);
+            self.apply_commands_or_keep_safe_after_last_tick(runner);
             runner.is_safe_in_emergency()
         })
     }
