@@ -10,6 +10,7 @@
 mod drain;
 mod in_place;
 mod losses;
+mod message_numbers;
 mod reader;
 mod unread;
 mod writer;
@@ -20,8 +21,8 @@ use crate::protocol::layout::published_stamp;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-pub use in_place::{
-    CopyOptions, PinnableLane, PinnedMessage, ReaderPin, SlotBlocked,
+pub use in_place::{CopyOptions, PinnableLane, PinnedMessage, ReaderPin, SlotBlocked};
+pub use message_numbers::{
     end_position_and_message_number, message_count_and_end, message_count_and_end_after_death,
     message_number_at,
 };
