@@ -293,7 +293,7 @@ fn a_send_finds_a_slot_however_many_readers_copy() {
         .map(|_| consumers[0].borrow().unwrap().unwrap())
         .collect();
     // Acts as if each of the other readers had stopped while it copied from another slot.
-    set_copy_pins(ring.segment(), |slot| slot + 1);
+    set_copy_pins(ring.segment(), |slot| 1 << 24 | (slot + 1));
     for number in 2..100 {
         assert!(producer.send([number; 512]).is_ok(), "refused");
     }

@@ -2,9 +2,9 @@
 //!
 //! A writer fills a slot in place, and a reader *pins* the slot that it reads. The writer never
 //! writes a pinned slot. It publishes the position of that slot as a *skip*, which readers ignore,
-//! and continues with the next position. Because of skips, the position of a message is not its
-//! number. So each slot also contains the number and the length of its message, and the lane counts
-//! its skips.
+//! and continues with the next position; but only if it can write a later position, because a skip
+//! cannot be taken back. Because of skips, the position of a message is not its number. So each
+//! slot also contains the number and the length of its message, and the lane counts its skips.
 
 use super::{JumpToNewest, LaneReader, LaneWriter, OVERWRITE_RETRIES_MAX, PollOutcome};
 use crate::protocol::copy::PrefetchIntent;
@@ -76,8 +76,8 @@ const _: () = assert!(LANE_CAPACITY_MAX < 1 << PIN_INDEX_BITS);
 pub enum SlotBlocked {
     /// A gated reader has not read the message in the slot yet, so the lane is full.
     NoRoom,
-    /// A reader has pinned the slot. The writer has to skip this position, unless the reader turns
-    /// out to be dead.
+    /// A reader has pinned the slot. The writer has to skip this position, or to wait, unless the
+    /// reader turns out to be dead.
     Pinned {
         /// The index of the reader that has pinned the slot.
         reader: u32,
@@ -139,6 +139,33 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
             Some(reader) => Err(SlotBlocked::Pinned { reader }),
             None => Ok(index),
         }
+    }
+
+    /// Returns the end of the positions that gated readers permit to write now, at most one
+    /// capacity from here on.
+    pub fn room_end(&mut self) -> u64 {
+        let end = self.pos + self.memory.capacity();
+        if self.limit < end {
+            self.try_find_room();
+        }
+        self.limit.min(end)
+    }
+
+    /// Looks whether the slot of `position`, which lies after the next one, is free of pins; of the
+    /// pins for copies only if `excludes_copied_slots` is true. It is a guess: the slot must be
+    /// claimed before it is written, and may be pinned then.
+    ///
+    /// # Errors
+    ///
+    /// [`SlotBlocked::Pinned`].
+    pub fn check_not_pinned(
+        &self,
+        position: u64,
+        excludes_copied_slots: bool,
+    ) -> Result<(), SlotBlocked> {
+        let pins_per_reader = self.memory.pin_count() - u32::from(!excludes_copied_slots);
+        let pinning = self.find_pinning_reader(position & self.mask, pins_per_reader);
+        pinning.map_or(Ok(()), |reader| Err(SlotBlocked::Pinned { reader }))
     }
 
     /// Returns the index of a reader that protects slot `index` by one of its first

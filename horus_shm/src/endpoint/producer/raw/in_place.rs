@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::RawProducer;
+use super::{RawLane, RawProducer};
 use crate::endpoint::loan::{LoanError, RawLoan};
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
@@ -82,26 +82,54 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Claims the next slot that no reader has pinned. If there is none, claims a slot that is
+    /// Claims the next slot that no reader has pinned. If all slots are pinned, claims one that is
     /// pinned only while a reader copies it.
     fn take_free_slot(&mut self) -> Result<TakenSlot, NoRoom> {
-        let capacity = self.extent.offer.shape.capacity();
-        let mut skips = 0;
-        // Every slot is tried twice.
-        while skips < 2 * capacity {
-            let is_alone = skips < capacity;
-            match self.claim_next_slot(is_alone) {
-                Ok(index) => return Ok(TakenSlot { index, is_alone }),
-                Err(SlotBlocked::NoRoom) => return Err(NoRoom),
-                Err(SlotBlocked::Pinned { .. }) => {
-                    self.writer.skip_pinned_position();
-                    skips += 1;
+        for is_alone in [true, false] {
+            let mut free = self.writer.position();
+            // WHY a limit: a reader may pin a slot that was free when this looked.
+            for _ in 0..self.extent.offer.shape.capacity() {
+                match self.claim_next_slot(is_alone) {
+                    Ok(index) => return Ok(TakenSlot { index, is_alone }),
+                    Err(SlotBlocked::NoRoom) => return Err(NoRoom),
+                    Err(SlotBlocked::Pinned { .. }) => {}
                 }
+                if free <= self.writer.position() {
+                    let Some(position) = self.find_free_position(is_alone)? else {
+                        break;
+                    };
+                    free = position;
+                }
+                self.writer.skip_pinned_position();
             }
         }
         // Every slot is borrowed: the file is damaged, or a reader is stopped just after it has
         // pinned a message, and before it takes the pin back because others hold the rest.
         Err(NoRoom)
+    }
+
+    /// Returns the first position after the next one whose slot is not pinned; `None` if all slots
+    /// of the lane are pinned. The next position may be skipped only if there is such a position.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom`] if the positions up to the unread messages of gated readers are all pinned. WHY
+    /// they must not be skipped: readers that then release the messages would leave no room, until
+    /// other messages are read.
+    fn find_free_position(&mut self, excludes_copied_slots: bool) -> Result<Option<u64>, NoRoom> {
+        let next = self.writer.position();
+        let end = self.writer.room_end();
+        let free = (next + 1..end).find(|&position| {
+            self.retry_without_dead_readers(|writer| {
+                writer.check_not_pinned(position, excludes_copied_slots)
+            })
+            .is_ok()
+        });
+        let is_cut = end < next + self.extent.offer.shape.capacity();
+        if free.is_none() && is_cut {
+            return Err(NoRoom);
+        }
+        Ok(free)
     }
 
     /// Claims the next slot, also if a dead reader has pinned it. If `excludes_copied_slots` is
@@ -112,10 +140,18 @@ impl RawProducer {
         } else {
             LaneWriter::claim_slot_pinned_for_copies
         };
-        let mut claimed = claim(&mut self.writer);
+        self.retry_without_dead_readers(claim)
+    }
+
+    /// Calls `attempt`, and calls it again as long as a dead reader has pinned the slot.
+    fn retry_without_dead_readers<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut LaneWriter<RawLane>) -> Result<R, SlotBlocked>,
+    ) -> Result<R, SlotBlocked> {
+        let mut outcome = attempt(&mut self.writer);
         // WHY a limit: every reader may be dead, and the pins are input.
         for _ in 0..self.segment.shape().reader_limit() {
-            let Err(SlotBlocked::Pinned { reader }) = claimed else {
+            let Err(SlotBlocked::Pinned { reader }) = outcome else {
                 break;
             };
             // WHY the second: the process that takes the pins back may be stopped.
@@ -124,9 +160,9 @@ impl RawProducer {
             if !is_dead {
                 break;
             }
-            claimed = claim(&mut self.writer);
+            outcome = attempt(&mut self.writer);
         }
-        claimed
+        outcome
     }
 
     /// Publishes the slot that [`Self::take_free_slot`] returned, as a message of `bytes` bytes.
