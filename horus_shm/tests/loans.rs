@@ -5,12 +5,16 @@ use horus_testing as _;
 
 mod common;
 mod confine;
+#[path = "loans/dropped.rs"]
+mod dropped;
 #[path = "loans/gated.rs"]
 mod gated;
 #[path = "loans/held_places.rs"]
 mod held_places;
 #[path = "loans/latched.rs"]
 mod latched;
+#[path = "loans/model.rs"]
+mod model;
 #[path = "loans/private_copies.rs"]
 mod private_copies;
 #[path = "loans/shared_pins.rs"]
@@ -111,20 +115,6 @@ fn a_held_frame_stays_while_the_publisher_goes_round() {
         held.iter().all(|frame| frame[0] + 1 == frame.sequence()),
         "outlives its consumer"
     );
-}
-
-#[test]
-fn a_loan_that_is_dropped_was_never_sent() {
-    let ring = FanoutShm::<[u64; 512]>::heap(&RingOptions::capacity(4)).unwrap();
-    let mut producer = ring.producer().unwrap();
-    let mut consumer = ring.consumer().unwrap();
-    producer.loan().unwrap()[0] = 1;
-    assert_eq!(consumer.recv(), None);
-    let mut loan = producer.loan().unwrap();
-    (*loan)[0] = 2;
-    loan.publish().unwrap();
-    assert_eq!(consumer.recv().unwrap()[0], 2);
-    assert_eq!((producer.position(), consumer.stats().lost), (1, 0));
 }
 
 /// Returns the positions that the publisher stepped over because their slots were pinned.

@@ -10,7 +10,7 @@ use horus_shm::{
     Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
 };
 
-use super::{common, pinnable, skips, spawn};
+use super::{common, pinnable, set_copy_pins, skips, spawn};
 
 type Ring = SpscShm<[u64; 1024]>;
 
@@ -81,6 +81,30 @@ fn held(dir: &Path) -> Arc<Segment> {
 
 fn consumer(dir: &Path, mode: ReadMode) -> Consumer<[u64; 512]> {
     Consumer::new(RawConsumer::new(held(dir), mode).unwrap())
+}
+
+/// A loan that is dropped takes no room, also if it was in a slot that a reader copies.
+#[test]
+fn a_slot_that_was_lent_stays_the_next_one() {
+    let dir = spawn::shm_dir();
+    let segment = held(dir.path());
+    let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    let mut producer = Producer::<[u64; 512]>::new(raw);
+    let mut reader = consumer(dir.path(), ReadMode::Gated);
+    let _copying = [(); 4].map(|()| consumer(dir.path(), ReadMode::KeepLast));
+    (0..4).for_each(|number| producer.send([number; 512]).unwrap());
+    let borrowed = reader.borrow().unwrap().unwrap();
+    while reader.recv().is_some() {}
+    // Acts as if others had stopped while they copied from all slots except the borrowed one.
+    set_copy_pins(
+        &segment,
+        |slot| if slot == 0 { 0 } else { 1 << 24 | (slot + 1) },
+    );
+    drop(producer.loan().unwrap());
+    drop(producer.loan().expect("the same slot"));
+    producer.send([4; 512]).expect("the slot that was lent");
+    assert_eq!((borrowed[0], skips(&segment)), (0, 1));
+    assert_eq!(reader.recv().unwrap()[0], 4);
 }
 
 /// A slot of a dead reader is as good as free, also if the slot before it is in use.

@@ -190,6 +190,24 @@ fn a_shorter_lane_whose_publisher_left_takes_no_pins() {
     send(&mut next, 10);
 }
 
+/// What it skipped for a loan that it dropped is no message that is not read.
+#[test]
+fn a_shorter_lane_that_ends_with_a_skipped_slot_takes_no_pins() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let mut long = publisher(&namespace, 16);
+    let mut short = publisher(&namespace, 2);
+    let mut reader = reader(&namespace);
+    send(&mut short, 2);
+    let _held = reader.borrow().unwrap().unwrap();
+    assert!(reader.recv_length().is_some());
+    drop(short.loan().unwrap());
+    drop(short);
+    send(&mut long, 2);
+    let (held, error) = borrow_all(&mut reader);
+    assert_eq!((held.len(), error), (2, None));
+}
+
 #[test]
 fn messages_can_be_borrowed_after_a_publisher_that_only_copies_left() {
     let dir = spawn::shm_dir();
