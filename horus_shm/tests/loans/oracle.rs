@@ -98,7 +98,7 @@ pub(super) struct Hold {
     slot: usize,
 }
 
-/// What a reader has got from a lane.
+/// The state of a reader in one lane.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     start: usize,
@@ -106,8 +106,8 @@ struct Progress {
     received: u64,
     lost: u64,
     skipped: u64,
-    /// How many messages may have been counted as skipped although they were lost: the skipped
-    /// positions that a reader that was overtaken took for messages.
+    /// Number of messages that may have been counted as skipped although they were lost, because a
+    /// reader that was overtaken took skipped positions for messages.
     uncertain: u64,
 }
 

@@ -190,7 +190,7 @@ fn a_shorter_lane_whose_publisher_left_takes_no_pins() {
     send(&mut next, 10);
 }
 
-/// What it skipped for a loan that it dropped is no message that is not read.
+/// A slot that was skipped for a loan that was dropped is not a message that waits.
 #[test]
 fn a_shorter_lane_that_ends_with_a_skipped_slot_takes_no_pins() {
     let dir = spawn::shm_dir();
