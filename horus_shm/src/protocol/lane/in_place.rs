@@ -15,6 +15,7 @@ use crate::protocol::layout::{
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::pins::{PinLimit, clear_pin};
 use crate::protocol::sync::{Word, edge};
+use crate::protocol::takeover::message_number_in_slot;
 
 /// The memory of a lane whose slots readers can pin (protect), so that messages are written and
 /// read in place.
@@ -296,6 +297,21 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         self.numbered = true;
         (self.first_number, self.next_number) = (next, next);
         self
+    }
+
+    /// Moves to the next message, past skips and lost messages, without reading it. The amount of
+    /// work is bounded. In contrast to [`Self::has_message`], does not take skips and overwritten
+    /// messages for messages.
+    ///
+    /// # Errors
+    ///
+    /// [`PollOutcome::Empty`] or [`PollOutcome::Busy`] if there is no message.
+    pub fn move_to_next_message(&mut self) -> Result<(), PollOutcome> {
+        self.try_at_next_message(|this| {
+            let number = message_number_in_slot(&this.memory, this.pos)?;
+            this.count_missed_before(number, JumpToNewest::NONE);
+            Some(())
+        })
     }
 
     /// Pins the next message by `pin`. The amount of work is bounded.

@@ -534,7 +534,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             .store(pos + 1, edge::CURSOR_ADVANCE);
     }
 
-    /// Returns true if the next message of this reader has been published.
+    /// Returns true if the next message of this reader has been published, even if it was
+    /// overwritten since, or if the next position was skipped.
     #[inline]
     pub fn has_message(&self) -> bool {
         // Relaxed, both: no payload is read because of it; `read` loads the word again.

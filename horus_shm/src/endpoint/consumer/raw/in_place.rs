@@ -1,5 +1,6 @@
 //! Reads messages in their slots: borrows them, or pins them only while they are copied.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 
@@ -246,15 +247,16 @@ impl RawConsumer {
     /// them that has an owner; takes all others as not ended.
     pub(super) fn update_pinnable_slot_count(&mut self, may_have_ended: fn(&FollowedLane) -> bool) {
         for at in 0..self.lanes.len() {
-            let followed = &self.lanes[at];
-            let has_ended = may_have_ended(followed) && self.lane_has_ended(followed);
+            let has_ended = may_have_ended(&self.lanes[at]) && self.lane_has_ended(at);
             self.lanes[at].has_ended = has_ended;
         }
         self.pinnable_slots = self.slot_count_of_shortest_pinnable_lane();
     }
 
-    /// Returns true if a lane has no publisher, and no message that this reader has not read.
-    fn lane_has_ended(&self, followed: &FollowedLane) -> bool {
+    /// Returns true if the lane at index `at` has no publisher, and no message that this reader has
+    /// not read.
+    fn lane_has_ended(&mut self, at: usize) -> bool {
+        let followed = &mut self.lanes[at];
         let Ok(block) = self.segment.lane_block(followed.lane, Access::Read) else {
             return false;
         };
@@ -264,7 +266,7 @@ impl RawConsumer {
         let is_owned = owner != 0 && !self.segment.is_dead(owner);
         // Relaxed: ordered by the line above.
         let is_newest = block.generation.get() == followed.extent.id.generation;
-        !is_owned && is_newest && !followed.reader.has_message()
+        !is_owned && is_newest && !followed.move_to_next_message()
     }
 
     fn no_pins_error(&self, place: &ReaderSlot) -> BorrowError {
@@ -294,9 +296,8 @@ impl RawConsumer {
             return self.borrow_from_all_files();
         }
         self.look_for_lanes();
-        let has_message =
-            |this: &Self| (this.lanes.iter()).any(|followed| followed.reader.has_message());
-        let found = self.call_with_claimed_pin(has_message, |this, pin| {
+        let lanes = 0..self.lanes.len();
+        let found = self.call_with_claimed_pin(lanes, |this, pin| {
             let held = |this: &mut Self, lane| {
                 let held = this.pin_or_copy_message(lane, pin, false)?;
                 Ok((held.arrival, held))
@@ -315,8 +316,7 @@ impl RawConsumer {
         &mut self,
         lane: usize,
     ) -> Result<Option<RawSample>, BorrowError> {
-        let has_message = |this: &Self| this.lanes[lane].reader.has_message();
-        let found = self.call_with_claimed_pin(has_message, |this, pin| {
+        let found = self.call_with_claimed_pin(lane..lane + 1, |this, pin| {
             let held = this.pin_or_copy_message(lane, pin, false).ok()?;
             this.count_received_message(lane, held.arrival);
             (!this.is_unusable_after_access()).then_some(held)
@@ -334,8 +334,7 @@ impl RawConsumer {
         &mut self,
         lane: usize,
     ) -> Result<Option<(MessageInfo, RawSample)>, BorrowError> {
-        let has_message = |this: &Self| this.lanes[lane].reader.has_message();
-        let found = self.call_with_claimed_pin(has_message, |this, pin| {
+        let found = self.call_with_claimed_pin(lane..lane + 1, |this, pin| {
             let held = this.pin_or_copy_message(lane, pin, true);
             this.wake_sleeping_publishers();
             held.ok()
@@ -427,18 +426,18 @@ impl RawConsumer {
         unsafe { RawSample::new(held.address, (bytes, number), pin, held.memory) }
     }
 
-    /// Claims a free pin, and calls `attempt` to protect a message by it. Returns the result of
-    /// `attempt`, and the pin; `None` if `attempt` found no message. Calls `attempt` again with
-    /// another pin if other readers have meanwhile lowered the number of messages that this reader
-    /// may borrow.
+    /// Claims a free pin, and calls `attempt` to protect a message of the lanes at the indices
+    /// `lanes` by it. Returns the result of `attempt`, and the pin; `None` if `attempt` found no
+    /// message. Calls `attempt` again with another pin if other readers have meanwhile lowered the
+    /// number of messages that this reader may borrow.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`] if there is no pin, or if the messages cannot be borrowed.
+    /// [`BorrowError`] if the messages cannot be borrowed, or if there is a message, but no pin.
     #[inline]
     fn call_with_claimed_pin<R>(
         &mut self,
-        has_message: impl Fn(&Self) -> bool,
+        lanes: Range<usize>,
         mut attempt: impl FnMut(&mut Self, ReaderPin) -> Option<R>,
     ) -> Result<Option<(R, HeldPin)>, BorrowError> {
         let place = self
@@ -446,10 +445,13 @@ impl RawConsumer {
             .clone()
             .ok_or_else(|| self.observer_borrow_error())?;
         for _ in 0..PIN_ATTEMPTS_MAX {
-            let pin = match self.claim_pin(&place, &has_message) {
+            let pin = match self.claim_pin(&place, lanes.clone()) {
                 Ok(Some(pin)) => pin,
                 Ok(None) => return Ok(None),
                 Err(_) if self.try_exclude_ended_lanes() => continue,
+                Err(BorrowError::NoPins { .. }) if !self.move_to_next_message(lanes) => {
+                    return Ok(None);
+                }
                 Err(error) => return Err(error),
             };
             let in_use = place.pins_in_use();
@@ -470,15 +472,25 @@ impl RawConsumer {
         Err(self.no_pins_error(&place))
     }
 
+    /// Moves this reader to the next message of each of the lanes at the indices `lanes`, up to the
+    /// first one that has a message. Returns true if one has.
+    fn move_to_next_message(&mut self, lanes: Range<usize>) -> bool {
+        let has_message = self.lanes[lanes]
+            .iter_mut()
+            .any(FollowedLane::move_to_next_message);
+        self.wake_sleeping_publishers();
+        has_message
+    }
+
     /// Claims a free pin of this reader. If the reader may not borrow one more message, raises the
     /// number of messages that it may borrow. Returns `None` if it would have to raise that number,
-    /// but `has_message` returns false. WHY: otherwise readers that wait, and hold a message each,
-    /// would take the same pins from one another all the time.
+    /// but the lanes at the indices `lanes` have no message. WHY: otherwise readers that wait, and
+    /// hold a message each, would take the same pins from one another all the time.
     #[inline]
     fn claim_pin(
         &self,
         place: &ReaderSlot,
-        has_message: impl Fn(&Self) -> bool,
+        lanes: Range<usize>,
     ) -> Result<Option<u32>, BorrowError> {
         if !self.can_borrow_from_all_lanes() {
             return Err(self.not_pinnable_error());
@@ -488,7 +500,8 @@ impl RawConsumer {
         if let Some(pin) = claim() {
             return Ok(Some(pin));
         }
-        if !has_message(self) {
+        let mut lanes = self.lanes[lanes].iter();
+        if !lanes.any(|followed| followed.reader.has_message()) {
             return Ok(None);
         }
         // WHY again: another reader may lower the limit at once.
@@ -501,6 +514,18 @@ impl RawConsumer {
             }
         }
         Err(self.no_pins_error(place))
+    }
+}
+
+impl FollowedLane {
+    /// Moves the reader to the next message, past skipped positions and lost messages, without
+    /// reading it; does not move it if slots cannot be pinned. Returns false if there is none.
+    fn move_to_next_message(&mut self) -> bool {
+        if self.extent.offer.shape.request().pinnable {
+            self.reader.move_to_next_message() != Err(PollOutcome::Empty)
+        } else {
+            self.reader.has_message()
+        }
     }
 }
 
