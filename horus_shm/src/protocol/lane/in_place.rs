@@ -386,6 +386,13 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             });
             if let Some(newest) = newest {
                 self.advance_and_count(newest, 0, 0);
+            } else {
+                self.move_to_next_message()?;
+                // Relaxed: as above. WHY: the message may not be the newest one. It is, if its
+                // publisher has died before it could store the head.
+                if self.pos < self.memory.block().head.get() {
+                    continue;
+                }
             }
             let want = published_stamp(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
