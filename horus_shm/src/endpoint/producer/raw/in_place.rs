@@ -40,6 +40,9 @@ pub(super) struct PrivateLoanMemory {
     /// Position of the loan in the lane, and index of its slot; `None` if there is no open loan, or
     /// if it does not use private memory.
     slot: Option<(u64, u64)>,
+    /// Position of the last loan in the lane, also if it did not use private memory; `None` before
+    /// the first loan.
+    loan_position: Option<u64>,
 }
 
 impl PrivateLoanMemory {
@@ -92,6 +95,9 @@ impl RawProducer {
                 match self.claim_next_slot(is_alone) {
                     Ok(index) => return Ok(TakenSlot { index, is_alone }),
                     Err(SlotBlocked::NoRoom) => return Err(NoRoom),
+                    // WHY: a loan gave the slot out, so it stays the next one. A reader that still
+                    // copies from it has lost that message.
+                    Err(SlotBlocked::Pinned { .. }) if self.is_next_slot_given_out() => break,
                     Err(SlotBlocked::Pinned { .. }) => {}
                 }
                 if free <= self.writer.position() {
@@ -106,6 +112,11 @@ impl RawProducer {
         // Every slot is borrowed: the file is damaged, or a reader is stopped just after it has
         // pinned a message, and before it takes the pin back because others hold the rest.
         Err(NoRoom)
+    }
+
+    /// Returns true if a loan gave out the slot of the next position, and was not published.
+    fn is_next_slot_given_out(&self) -> bool {
+        self.apart.loan_position == Some(self.writer.position())
     }
 
     /// Returns the first position after the next one whose slot is not pinned; `None` if all slots
@@ -291,6 +302,7 @@ impl RawProducer {
             Ok(taken) => taken,
             Err(NoRoom) => self.make_room_and_retry(Self::take_free_slot)?,
         };
+        self.apart.loan_position = Some(self.writer.position());
         self.check_file_not_truncated()?;
         if is_alone && !self.segment.has_observers() {
             self.apart.slot = None;
