@@ -1,8 +1,13 @@
 //! Loans that are dropped: they send nothing, and what they leave in the lane is no message.
 
-use horus_shm::{BorrowError, Consumer, FanoutShm, Producer, RingOptions, Sample};
+use std::sync::Arc;
 
-use super::skips;
+use horus_shm::{
+    BorrowError, Consumer, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode,
+    Request, RingOptions, Sample, Segment,
+};
+
+use super::{sized, skips};
 
 type Message = [u64; 512];
 
@@ -74,4 +79,29 @@ fn the_latest_message_is_not_awaited_at_one_that_is_gone() {
     scene.producer.send([2; 512]).unwrap();
     assert_eq!(scene.late.latest().unwrap()[0], 2);
     assert_eq!(scene.late.stats().lost, 1);
+}
+
+/// A receive call does not return without a message if only skips are left in the shorter slots.
+#[test]
+fn a_message_in_longer_slots_is_found_behind_a_skipped_slot() {
+    type Receive = fn(&mut RawConsumer) -> Option<usize>;
+    let ways: [Receive; 3] = [
+        |reader| reader.recv_bytes(&mut [0; 500]),
+        |reader| reader.recv_length(),
+        |reader| Some(reader.borrow().unwrap()?.bytes().len()),
+    ];
+    for receive in ways {
+        let mut request = Request::new(sized(64));
+        request.capacity = Some(4);
+        let segment = Segment::heap(&request).unwrap();
+        let mut producer = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+        let mut reader = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
+        (0..4).for_each(|number| producer.send_bytes(&[number; 8]).unwrap());
+        let _held = reader.borrow().unwrap().unwrap();
+        (1..4).for_each(|_| assert_eq!(receive(&mut reader), Some(8)));
+        drop(producer.loan().unwrap());
+        assert_eq!(skips(&segment), 1);
+        producer.send_bytes(&[4; 200]).unwrap();
+        assert_eq!(receive(&mut reader), Some(200));
+    }
 }

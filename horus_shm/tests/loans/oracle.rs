@@ -1,7 +1,12 @@
 //! Lanes in place as lists of positions: what each call must do, without stamps, cursors, pins and
 //! limits in shared memory.
 
+#[path = "oracle_lane.rs"]
+mod lane;
+
 use horus_shm::ReadStats;
+
+use lane::{ModelLane, Readable};
 
 /// Number of messages that one reader may borrow at the same time.
 const BORROWS_PER_READER_MAX: usize = 7;
@@ -15,6 +20,9 @@ pub(super) struct Rules {
     pub(super) readers: usize,
     pub(super) reliable: bool,
     pub(super) history: usize,
+    /// The length of the first slots. Messages are longer or shorter if `sized` is true.
+    pub(super) slot_bytes: usize,
+    pub(super) sized: bool,
 }
 
 impl Rules {
@@ -23,71 +31,6 @@ impl Rules {
     fn holds_max(&self) -> usize {
         (self.capacity / 2).max(self.capacity.min(4) - 1)
     }
-
-    /// Returns how many of the newest positions a reader still gets after it was overtaken.
-    fn kept_after_lap(&self) -> usize {
-        let margin = (self.capacity / 8).max(2);
-        self.capacity.saturating_sub(margin).max(1)
-    }
-}
-
-/// A lane: all of its positions from 0 on.
-#[derive(Debug, Default)]
-pub(super) struct ModelLane {
-    /// By position: the tag of the message, or `None` if the position was skipped.
-    log: Vec<Option<u64>>,
-    /// By position: the number of messages before it.
-    numbers: Vec<u64>,
-    pub(super) has_publisher: bool,
-    is_known: bool,
-    session_start: usize,
-    /// The first position before which the publisher does not look at the readers.
-    limit: usize,
-    /// True if the publisher has begun to use the slot of the next position, so that the message
-    /// in it is gone.
-    is_claimed: bool,
-    /// The position of the open loan.
-    lent: Option<usize>,
-    /// The position of the last loan, also if it is over.
-    last_lent: Option<usize>,
-    pub(super) refused: u64,
-}
-
-impl ModelLane {
-    fn head(&self) -> usize {
-        self.log.len()
-    }
-
-    /// Returns the number of messages before position `position`.
-    fn number(&self, position: usize) -> u64 {
-        self.numbers.get(position).copied().unwrap_or_else(|| {
-            let last = self.log.last().is_some_and(Option::is_some);
-            self.numbers
-                .last()
-                .map_or(0, |before| before + u64::from(last))
-        })
-    }
-
-    /// Returns the number of all messages.
-    pub(super) fn message_count(&self) -> u64 {
-        self.number(self.head())
-    }
-
-    fn push(&mut self, entry: Option<u64>) {
-        self.numbers.push(self.message_count());
-        self.log.push(entry);
-        self.is_claimed = false;
-    }
-
-    /// Returns the first position from `position` on, before `end`, that has a message.
-    fn message_from(&self, position: usize, end: usize) -> Option<usize> {
-        (position..end).find(|&position| self.log[position].is_some())
-    }
-
-    /// Returns the number of skipped positions from `position` on.
-    fn skips_from(&self, position: usize) -> u64 {
-        (self.head() - position) as u64 - (self.message_count() - self.number(position))
-    }
 }
 
 /// A message that is held, and keeps its slot.
@@ -95,6 +38,7 @@ impl ModelLane {
 pub(super) struct Hold {
     pub(super) place: usize,
     lane: usize,
+    extent: usize,
     slot: usize,
 }
 
@@ -137,6 +81,7 @@ pub(super) struct Found {
     /// Its number in its lane, from 1 on.
     pub(super) sequence: u64,
     lane: usize,
+    extent: usize,
     position: usize,
 }
 
@@ -157,7 +102,9 @@ impl Oracle {
     pub(super) fn new(rules: &Rules) -> Self {
         Self {
             rules: rules.clone(),
-            lanes: (0..rules.lanes).map(|_| ModelLane::default()).collect(),
+            lanes: (0..rules.lanes)
+                .map(|_| ModelLane::new(rules.capacity))
+                .collect(),
             readers: Vec::new(),
             holds: Vec::new(),
             copies: Vec::new(),
@@ -170,9 +117,18 @@ impl Oracle {
 
     fn is_in(&self, holds: &[Hold], lane: usize, position: usize) -> bool {
         let slot = position % self.rules.capacity;
+        let extent = self.lanes[lane].newest_extent();
+        let wanted = (lane, extent, slot);
         holds
             .iter()
-            .any(|hold| (hold.lane, hold.slot) == (lane, slot))
+            .any(|hold| (hold.lane, hold.extent, hold.slot) == wanted)
+    }
+
+    /// Returns the first position that a reliable reader has not read.
+    fn first_unread(&self, lane: usize) -> Option<usize> {
+        let readers = self.readers.iter();
+        let gated = readers.filter(|reader| reader.reading == Reading::Gated);
+        gated.map(|reader| reader.lanes[lane].position).min()
     }
 
     /// Returns the first position that the reliable readers do not permit to write.
@@ -180,13 +136,12 @@ impl Oracle {
         if !self.rules.reliable {
             return usize::MAX;
         }
-        let gated = self
-            .readers
-            .iter()
-            .filter(|reader| reader.reading == Reading::Gated);
-        let least = gated.map(|reader| reader.lanes[lane].position).min();
-        let head = self.lanes[lane].head();
-        least.unwrap_or(head).min(head) + self.rules.capacity
+        let lane_log = &self.lanes[lane];
+        let head = lane_log.head();
+        let least = self
+            .first_unread(lane)
+            .map_or(head, |first| first.min(head));
+        least.max(lane_log.base()) + self.rules.capacity
     }
 
     /// Finds the position of the next message, and skips the positions before it. Returns false if
@@ -204,7 +159,7 @@ impl Oracle {
         if head >= self.lanes[lane].limit {
             return false;
         }
-        self.lanes[lane].is_claimed = true;
+        self.lanes[lane].set_claimed(true);
         // A slot that was lent is lent again until a message is sent.
         if self.lanes[lane].last_lent == Some(head) {
             return true;
@@ -229,7 +184,7 @@ impl Oracle {
         for _ in head..free {
             self.skip(lane);
         }
-        self.lanes[lane].is_claimed = true;
+        self.lanes[lane].set_claimed(true);
         true
     }
 
@@ -249,12 +204,27 @@ impl Oracle {
         is_claimed
     }
 
-    pub(super) fn send(&mut self, lane: usize, tag: u64) -> bool {
-        let is_sent = self.claim_or_refuse(lane);
+    /// Makes slots for messages of `bytes` bytes; returns false if that is refused.
+    pub(super) fn reserve(&mut self, lane: usize, bytes: usize) -> bool {
+        let first_unread = self.first_unread(lane);
+        let is_reserved = self.lanes[lane].grow(bytes, first_unread);
+        self.lanes[lane].refused += u64::from(!is_reserved);
+        is_reserved
+    }
+
+    /// Sends a message of `bytes` bytes; returns false if the lane is full.
+    pub(super) fn send(&mut self, lane: usize, tag: u64, bytes: usize) -> bool {
+        let is_sent = self.reserve(lane, bytes) && self.claim_or_refuse(lane);
         if is_sent {
-            self.lanes[lane].push(Some(tag));
+            self.push(lane, tag);
         }
         is_sent
+    }
+
+    fn push(&mut self, lane: usize, tag: u64) {
+        let first_unread = self.first_unread(lane);
+        self.lanes[lane].push(Some(tag));
+        self.lanes[lane].remove_extents_if_due(first_unread);
     }
 
     /// Lends the next slot; returns false if the lane is full.
@@ -277,7 +247,7 @@ impl Oracle {
     pub(super) fn publish(&mut self, lane: usize, tag: u64) -> bool {
         let is_lent = self.is_lent(lane);
         if is_lent {
-            self.lanes[lane].push(Some(tag));
+            self.push(lane, tag);
         }
         self.lanes[lane].lent = None;
         is_lent
@@ -290,11 +260,13 @@ impl Oracle {
 
     pub(super) fn join_publisher(&mut self) -> Option<usize> {
         let index = self.lanes.iter().position(|lane| !lane.has_publisher)?;
-        let lane = &mut self.lanes[index];
-        (lane.has_publisher, lane.is_known) = (true, true);
-        (lane.session_start, lane.limit) = (lane.head(), lane.head());
-        (lane.lent, lane.last_lent) = (None, None);
+        let first_unread = self.first_unread(index);
+        self.lanes[index].claim(self.rules.slot_bytes, first_unread);
         Some(index)
+    }
+
+    pub(super) fn leave(&mut self, lane: usize) {
+        self.lanes[lane].has_publisher = false;
     }
 
     /// Returns the first reader slot that no reader has and no held message keeps.
@@ -306,6 +278,11 @@ impl Oracle {
             .chain(self.holds.iter().map(|hold| hold.place))
             .collect();
         (0..self.rules.readers).find(|place| !taken.contains(place))
+    }
+
+    /// Returns true if a reader slot is free.
+    pub(super) fn has_place(&self) -> bool {
+        self.free_place().is_some()
     }
 
     pub(super) fn join_reader(&mut self, reading: Reading) -> bool {
@@ -324,7 +301,7 @@ impl Oracle {
                 ..Progress::default()
             }
         };
-        let mut reader = ModelReader {
+        let reader = ModelReader {
             place,
             reading,
             lanes: (0..self.lanes.len()).map(progress).collect(),
@@ -332,8 +309,8 @@ impl Oracle {
             next: 0,
             sequence: 0,
         };
-        reader.discover(&self.lanes);
         self.readers.push(reader);
+        self.discover(self.readers.len() - 1);
         true
     }
 
@@ -345,10 +322,11 @@ impl Oracle {
         } = self.rules;
         let lane = &self.lanes[index];
         let head = lane.head();
-        if !lane.has_publisher {
+        // Without history it begins at the head, in whichever extent that is.
+        if !lane.has_publisher || history == 0 {
             return head;
         }
-        let first = lane.session_start.max(self.oldest(index));
+        let first = lane.session_start.max(lane.oldest_in(lane.newest_extent()));
         let messages = (first..head)
             .rev()
             .filter(|&position| lane.log[position].is_some());
@@ -358,34 +336,44 @@ impl Oracle {
             .unwrap_or(head)
     }
 
-    /// Returns the first position of a lane whose slot was not used again.
-    fn oldest(&self, lane: usize) -> usize {
-        let next = self.lanes[lane].head() + usize::from(self.lanes[lane].is_claimed);
-        next.saturating_sub(self.rules.capacity)
-    }
-
-    /// Returns the first position from which a reader can read, and moves it there, counting what
-    /// it lost; then moves it past skipped positions.
-    fn move_to_next(&mut self, reader: usize, lane: usize) -> Option<usize> {
-        let from = self.readable_from(reader, lane);
-        let lane_log = &self.lanes[lane];
-        let progress = &mut self.readers[reader].lanes[lane];
-        progress.lost += lane_log.number(from) - lane_log.number(progress.position);
-        let found = lane_log.message_from(from, lane_log.head());
-        progress.position = found.unwrap_or(lane_log.head());
-        found
-    }
-
-    /// Returns the first position from which a reader can read a message, if there is one.
-    fn readable_from(&self, reader: usize, lane: usize) -> usize {
-        let position = self.readers[reader].lanes[lane].position;
-        let lane = &self.lanes[lane];
-        let unread = lane.head() - position;
-        if unread > self.rules.capacity {
-            lane.head() - self.rules.kept_after_lap()
-        } else {
-            position + usize::from(unread == self.rules.capacity && lane.is_claimed)
+    /// Makes a reader find new lanes.
+    pub(super) fn discover(&mut self, reader: usize) {
+        let order = &mut self.readers[reader].order;
+        for (index, lane) in self.lanes.iter().enumerate() {
+            if lane.is_known() && !order.contains(&index) {
+                order.push(index);
+            }
         }
+    }
+
+    /// Returns what a reader can read in a lane. It has mapped all extents.
+    fn readable(&self, reader: usize, lane: usize) -> Vec<Readable> {
+        self.lanes[lane].readable(self.readers[reader].lanes[lane].position)
+    }
+
+    /// Moves a reader to its next message in the extent that it reads, past skipped positions and
+    /// lost messages. If there is none, moves it to the end of the extent.
+    fn move_to_next(&mut self, reader: usize, lane: usize) -> Option<(usize, usize)> {
+        let lane_log = &self.lanes[lane];
+        let first = self.readers[reader].lanes[lane].position;
+        let extent = lane_log.extent_of(first);
+        let readable = self.readable(reader, lane).into_iter();
+        let mut positions = readable
+            .filter(|readable| readable.extent == extent)
+            .flat_map(|readable| readable.from..readable.end);
+        let next = positions.find(|&position| lane_log.log[position].is_some());
+        let position = next.unwrap_or_else(|| lane_log.end_of(extent));
+        let progress = &mut self.readers[reader].lanes[lane];
+        progress.lost += lane_log.number(position) - lane_log.number(first);
+        progress.position = position;
+        next.map(|position| (position, extent))
+    }
+
+    /// Returns true if a reader has not come to the end of each lane.
+    fn is_behind(&self, reader: usize) -> bool {
+        let reader = &self.readers[reader];
+        let mut lanes = reader.order.iter();
+        lanes.any(|&lane| reader.lanes[lane].position < self.lanes[lane].head())
     }
 
     /// Returns how many lost messages of a lane may count as waiting, or as skipped by the next
@@ -393,38 +381,49 @@ impl Oracle {
     /// positions from messages, and a loan that is not published is not seen until a call comes to
     /// its slot.
     fn uncertain(&self, reader: usize, lane: usize) -> u64 {
-        let position = self.readers[reader].lanes[lane].position;
-        let from = self.readable_from(reader, lane);
-        match from - position {
-            0 => 0,
-            1 if self.lanes[lane].head() - position == self.rules.capacity => 1,
-            _ => self.lanes[lane].skips_from(from),
-        }
+        let readable = self.readable(reader, lane);
+        readable.iter().map(|readable| readable.uncertain).sum()
     }
 
-    fn deliver(&mut self, reader: usize, lane: usize, position: usize) -> Found {
+    /// Returns the number of messages of a lane that a reader can read before position `end`.
+    fn waiting_before(&self, reader: usize, lane: usize, end: usize) -> u64 {
+        let lane_log = &self.lanes[lane];
+        let waiting = |readable: &Readable| {
+            let end = readable.end.min(end);
+            lane_log.number(end.max(readable.from)) - lane_log.number(readable.from)
+        };
+        self.readable(reader, lane).iter().map(waiting).sum()
+    }
+
+    fn deliver(&mut self, reader: usize, lane: usize, (position, extent): (usize, usize)) -> Found {
         let sequence = self.lanes[lane].number(position) + 1;
         let reader = &mut self.readers[reader];
         let progress = &mut reader.lanes[lane];
-        (progress.position, reader.sequence) = (position + 1, sequence);
+        progress.position = position + 1;
         progress.received += 1;
+        reader.sequence = sequence;
         Found {
             tag: self.lanes[lane].log[position].unwrap(),
             sequence,
             lane,
+            extent,
             position,
         }
     }
 
     pub(super) fn recv(&mut self, reader: usize) -> Option<Found> {
-        self.readers[reader].discover(&self.lanes);
-        for _ in 0..self.readers[reader].order.len() {
-            let lane = self.readers[reader].take_turn();
-            if let Some(position) = self.move_to_next(reader, lane) {
-                return Some(self.deliver(reader, lane, position));
+        self.discover(reader);
+        loop {
+            for _ in 0..self.readers[reader].order.len() {
+                let lane = self.readers[reader].take_turn();
+                if let Some(next) = self.move_to_next(reader, lane) {
+                    return Some(self.deliver(reader, lane, next));
+                }
+            }
+            if !self.is_behind(reader) {
+                return None;
             }
         }
-        None
     }
 
     /// Returns true if a reader may hold one more message than it does, besides `more`.
@@ -438,6 +437,7 @@ impl Oracle {
         Hold {
             place: self.readers[reader].place,
             lane: found.lane,
+            extent: found.extent,
             slot: found.position % self.rules.capacity,
         }
     }
@@ -452,40 +452,49 @@ impl Oracle {
     }
 
     pub(super) fn borrow(&mut self, reader: usize) -> Borrowed {
-        self.readers[reader].discover(&self.lanes);
+        self.discover(reader);
         if !self.may_hold(reader, 0) {
-            let mut known = self.readers[reader].order.iter();
-            if known
-                .any(|&lane| self.lanes[lane].head() > self.readers[reader].lanes[lane].position)
-            {
+            while self.is_behind(reader) {
                 self.leave_ended_lanes(reader);
+                let mut lanes = self.readers[reader].order.clone().into_iter();
+                if lanes.any(|lane| self.move_to_next(reader, lane).is_some()) {
+                    return Err(());
+                }
             }
-            let mut lanes = self.readers[reader].order.clone().into_iter();
-            let is_waiting = lanes.any(|lane| self.move_to_next(reader, lane).is_some());
-            return if is_waiting { Err(()) } else { Ok(None) };
+            return Ok(None);
         }
         let found = self.recv(reader);
         Ok(found.map(|found| (found, self.hold(reader, found))))
     }
 
-    /// Moves to the newest message of a lane, and receives it. The older ones count as skipped, or
-    /// as lost.
-    fn latest_in(&mut self, reader: usize, lane: usize) -> Option<Found> {
-        let uncertain = self.uncertain(reader, lane);
-        let from = self.readable_from(reader, lane);
+    /// Moves a reader to position `stop` of an extent. The messages before that count as skipped,
+    /// or as lost.
+    fn skip_to(&mut self, reader: usize, lane: usize, (stop, extent): (usize, usize)) {
+        let readable = self.readable(reader, lane);
+        let passed = readable.iter().filter(|readable| readable.from <= stop);
+        let uncertain: u64 = passed.map(|readable| readable.uncertain).sum();
+        let skipped = self.waiting_before(reader, lane, stop);
         let lane_log = &self.lanes[lane];
+        let progress = &mut self.readers[reader].lanes[lane];
+        let passed = lane_log.number(stop) - lane_log.number(progress.position);
+        progress.lost += passed - skipped;
+        progress.skipped += skipped;
+        progress.uncertain += uncertain;
+        progress.position = stop;
+    }
+
+    /// Moves to the newest message of a lane, and receives it.
+    fn latest_in(&mut self, reader: usize, lane: usize) -> Option<Found> {
+        let lane_log = &self.lanes[lane];
+        let extent = lane_log.last_extent_in_use();
         let first = self.readers[reader].lanes[lane].position;
-        let mut present = (first.max(self.oldest(lane))..lane_log.head()).rev();
+        let mut present = (first.max(lane_log.oldest_in(extent))..lane_log.end_of(extent)).rev();
         let Some(newest) = present.find(|&position| lane_log.log[position].is_some()) else {
             self.move_to_next(reader, lane);
             return None;
         };
-        let kept = from.min(newest);
-        let progress = &mut self.readers[reader].lanes[lane];
-        progress.lost += lane_log.number(kept) - lane_log.number(first);
-        progress.skipped += lane_log.number(newest) - lane_log.number(kept);
-        progress.uncertain += uncertain;
-        Some(self.deliver(reader, lane, newest))
+        self.skip_to(reader, lane, (newest, extent));
+        Some(self.deliver(reader, lane, (newest, extent)))
     }
 
     pub(super) fn latest(&mut self, reader: usize) -> Option<Found> {
@@ -499,7 +508,15 @@ impl Oracle {
         reader: usize,
         may_read: impl Fn(&Self, bool) -> bool,
     ) -> (Option<Found>, bool) {
-        self.readers[reader].discover(&self.lanes);
+        self.discover(reader);
+        // What is left in the extents before the last one with positions is not looked for.
+        for lane in self.readers[reader].order.clone() {
+            let extent = self.lanes[lane].last_extent_in_use();
+            let base = self.lanes[lane].base_of(extent);
+            if self.readers[reader].lanes[lane].position < base {
+                self.skip_to(reader, lane, (base, extent));
+            }
+        }
         let mut best: Option<Found> = None;
         let mut is_refused = false;
         let sequence = self.readers[reader].sequence;
@@ -543,32 +560,34 @@ impl Oracle {
         let mut uncertain = 0;
         for (index, lane) in self.lanes.iter().enumerate() {
             let progress = &self.readers[reader].lanes[index];
-            let from = self.readable_from(reader, index);
+            let waiting = self.waiting_before(reader, index, lane.head());
+            let unread = lane.message_count() - lane.number(progress.position);
             stats.received += progress.received;
             stats.skipped += progress.skipped;
-            stats.lost += progress.lost + lane.number(from) - lane.number(progress.position);
-            stats.waiting += lane.message_count() - lane.number(from);
+            stats.lost += progress.lost + unread - waiting;
+            stats.waiting += waiting;
             stats.sent += lane.message_count() - lane.number(progress.start);
             uncertain += progress.uncertain + self.uncertain(reader, index);
         }
         (stats, uncertain)
     }
 
-    pub(super) fn add_copy(&mut self, place: usize, lane: usize, slot: usize) {
+    /// Adds the copy of a reader from a slot of the newest extent of a lane, and returns the number
+    /// of that extent.
+    pub(super) fn add_copy(&mut self, place: usize, lane: usize, slot: usize) -> usize {
+        let extent = self.lanes[lane].newest_extent();
         self.copies.retain(|copy| copy.place != place);
-        self.copies.push(Hold { place, lane, slot });
+        self.copies.push(Hold {
+            place,
+            lane,
+            extent,
+            slot,
+        });
+        extent
     }
 }
 
 impl ModelReader {
-    fn discover(&mut self, lanes: &[ModelLane]) {
-        for (index, lane) in lanes.iter().enumerate() {
-            if lane.is_known && !self.order.contains(&index) {
-                self.order.push(index);
-            }
-        }
-    }
-
     fn take_turn(&mut self) -> usize {
         let lane = self.order[self.next];
         self.next = (self.next + 1) % self.order.len();
