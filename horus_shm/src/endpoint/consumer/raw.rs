@@ -49,9 +49,6 @@ use waits::PublisherWaker;
 /// The value of the field `last_lane` of [`RawConsumer`] that means "no lane".
 const NO_LANE_INDEX: usize = usize::MAX;
 
-/// Minimum number of messages received without an empty poll between them that count as a burst.
-/// The consumer pauses after a burst.
-const BURST_MESSAGES_MIN: u64 = 2;
 /// Number of times that the cursor is published while a full lane is drained. WHY more than once:
 /// publishers can use the room while the reader is still draining.
 const CURSOR_PUBLICATIONS_PER_DRAIN: u64 = 8;
@@ -328,9 +325,9 @@ impl RawConsumer {
         if polled == PollOutcome::Message {
             return self.confirm_copied_message();
         }
-        if self.received.wrapping_sub(self.received_at_empty_poll) >= BURST_MESSAGES_MIN {
+        if self.has_received_burst() || self.has_later {
             // SAFETY: as above.
-            return unsafe { self.poll_after_burst(dst, bytes) };
+            return unsafe { self.poll_again(dst, bytes) };
         }
         self.received_at_empty_poll = self.received;
         self.back_off_after_empty_poll();

@@ -163,6 +163,24 @@ impl RawConsumer {
         Ok(found)
     }
 
+    /// Moves to the next extent (file of slots) of each lane if the present one is read to its end.
+    /// Returns true if this reader has moved in a lane, so that it may find a message now. WHY not
+    /// only before a poll: what was left in an extent may have been skips and overwritten messages.
+    #[cold]
+    pub(super) fn leave_extents_read_to_end(&mut self) -> bool {
+        if !self.has_later {
+            return false;
+        }
+        let generations = |this: &Self| {
+            let lanes = this.lanes.iter();
+            let generations = lanes.map(|followed| followed.extent.id.generation);
+            generations.fold(0, u64::wrapping_add)
+        };
+        let before = generations(self);
+        self.look_for_lanes();
+        generations(self) != before
+    }
+
     /// In each lane, skips the remaining messages of every extent whose successor already contains
     /// messages.
     #[cold]

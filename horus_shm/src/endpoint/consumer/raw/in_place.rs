@@ -140,8 +140,13 @@ impl RawConsumer {
             return self.recv_length_from_all_files();
         }
         self.look_for_lanes();
-        let found =
-            self.poll_lanes_in_turn(|this, lane| Ok((this.recv_length_from_lane(lane)?, ())));
+        let poll = |this: &mut Self| {
+            this.poll_lanes_in_turn(|this, lane| Ok((this.recv_length_from_lane(lane)?, ())))
+        };
+        let mut found = poll(self);
+        while found.is_err() && self.leave_extents_read_to_end() {
+            found = poll(self);
+        }
         if found.is_err() {
             self.received_at_empty_poll = self.received;
             self.back_off_after_empty_poll();
@@ -296,19 +301,28 @@ impl RawConsumer {
             return self.borrow_from_all_files();
         }
         self.look_for_lanes();
+        let mut found = self.borrow_in_turn()?;
+        while found.is_none() && self.leave_extents_read_to_end() {
+            found = self.borrow_in_turn()?;
+        }
+        if found.is_none() {
+            self.back_off_after_empty_poll();
+        }
+        Ok(found.map(|(held, pin)| self.make_sample(held, pin)))
+    }
+
+    /// Polls the lanes in turn, and protects the first message that it finds by a pin.
+    #[inline]
+    fn borrow_in_turn(&mut self) -> Result<Option<(HeldMessage, HeldPin)>, BorrowError> {
         let lanes = 0..self.lanes.len();
-        let found = self.call_with_claimed_pin(lanes, |this, pin| {
+        self.call_with_claimed_pin(lanes, |this, pin| {
             let held = |this: &mut Self, lane| {
                 let held = this.pin_or_copy_message(lane, pin, false)?;
                 Ok((held.arrival, held))
             };
             let found = this.poll_lanes_in_turn(held).ok()?;
             (!this.is_unusable_after_access()).then_some(found)
-        })?;
-        if found.is_none() {
-            self.back_off_after_empty_poll();
-        }
-        Ok(found.map(|(held, pin)| self.make_sample(held, pin)))
+        })
     }
 
     /// Borrows the next message of the lane at index `lane`; `None` if it has no unread message.

@@ -13,6 +13,9 @@ use crate::protocol::tuning::{Pauses, Tuning};
 /// lanes of which one is active, that would cost 64 polls for each message.
 const LANES_POLLED_BEFORE_LAST_LANE: usize = 2;
 
+/// Minimum number of messages received without an empty poll between them that count as a burst.
+/// The consumer pauses after a burst.
+const BURST_MESSAGES_MIN: u64 = 2;
 /// Number of PAUSE instructions after a burst of messages. Together they take some 0.1 µs (Zen 5 of
 /// AMD) to 0.5 µs (Intel since Skylake).
 const BURST_PAUSES: u32 = 8;
@@ -97,8 +100,15 @@ impl RawConsumer {
         }
     }
 
+    /// Returns true if a burst of messages was received since the last empty poll.
+    #[inline(always)]
+    pub(super) const fn has_received_burst(&self) -> bool {
+        self.received.wrapping_sub(self.received_at_empty_poll) >= BURST_MESSAGES_MIN
+    }
+
     /// Pauses at the end of a burst of messages, so that writers can continue, and then polls once
-    /// more. [`Self::recv`] calls it if a poll after a burst found no message.
+    /// more. [`Self::recv`] calls it if a poll after a burst found no message, or if a lane has
+    /// later extents (files of slots). Polls those, too, if the poll came to the end of an extent.
     ///
     /// WHY a pause: a reader that keeps up with a streaming writer takes away the cache line that
     /// is being written, for one message after another. Measured with [`BURST_PAUSES`], streaming
@@ -109,12 +119,19 @@ impl RawConsumer {
     ///
     /// The same as for [`Self::recv`].
     #[cold]
-    pub(super) unsafe fn poll_after_burst(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
+    pub(super) unsafe fn poll_again(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         for _ in 0..BURST_PAUSES {
             std::hint::spin_loop();
         }
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-        let polled = unsafe { self.poll(dst, bytes) };
+        let mut polled = unsafe { self.poll(dst, bytes) };
+        while polled != PollOutcome::Message
+            && self.leave_extents_read_to_end()
+            && !self.would_cut_message(bytes)
+        {
+            // SAFETY: as above.
+            polled = unsafe { self.poll(dst, bytes) };
+        }
         if polled == PollOutcome::Message {
             return self.confirm_copied_message();
         }
