@@ -1,5 +1,6 @@
 //! Random publishers and subscribers of in-place lanes against an oracle, step by step: room,
-//! content, order, ledger, growth, and what may be borrowed. `HORUS_TEST_SEED` replays one failed case.
+//! content, order, ledger, growth, and what may be borrowed. `HORUS_TEST_SEED` replays one failed
+//! case.
 
 #[path = "oracle.rs"]
 mod oracle;

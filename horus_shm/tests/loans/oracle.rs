@@ -442,10 +442,12 @@ impl Oracle {
         }
     }
 
-    /// Moves a reader to the next message of each lane without a publisher.
+    /// Moves a reader to the next message of each lane without a publisher whose last extent it
+    /// reads.
     fn leave_ended_lanes(&mut self, reader: usize) {
         for lane in self.readers[reader].order.clone() {
-            if !self.lanes[lane].has_publisher {
+            let position = self.readers[reader].lanes[lane].position;
+            if !self.lanes[lane].has_publisher && self.lanes[lane].base() <= position {
                 self.move_to_next(reader, lane);
             }
         }
@@ -467,14 +469,14 @@ impl Oracle {
         Ok(found.map(|found| (found, self.hold(reader, found))))
     }
 
-    /// Moves a reader to position `stop` of an extent. The messages before that count as skipped,
+    /// Moves a reader to position `stop`. The messages before that count as skipped,
     /// or as lost.
-    fn skip_to(&mut self, reader: usize, lane: usize, (stop, extent): (usize, usize)) {
-        let readable = self.readable(reader, lane);
-        let passed = readable.iter().filter(|readable| readable.from <= stop);
+    fn skip_to(&mut self, reader: usize, lane: usize, stop: usize) {
+        let lane_log = &self.lanes[lane];
+        let readable = self.readable(reader, lane).into_iter();
+        let passed = readable.filter(|readable| lane_log.base_of(readable.extent) < stop);
         let uncertain: u64 = passed.map(|readable| readable.uncertain).sum();
         let skipped = self.waiting_before(reader, lane, stop);
-        let lane_log = &self.lanes[lane];
         let progress = &mut self.readers[reader].lanes[lane];
         let passed = lane_log.number(stop) - lane_log.number(progress.position);
         progress.lost += passed - skipped;
@@ -493,7 +495,7 @@ impl Oracle {
             self.move_to_next(reader, lane);
             return None;
         };
-        self.skip_to(reader, lane, (newest, extent));
+        self.skip_to(reader, lane, newest);
         Some(self.deliver(reader, lane, (newest, extent)))
     }
 
@@ -514,7 +516,7 @@ impl Oracle {
             let extent = self.lanes[lane].last_extent_in_use();
             let base = self.lanes[lane].base_of(extent);
             if self.readers[reader].lanes[lane].position < base {
-                self.skip_to(reader, lane, (base, extent));
+                self.skip_to(reader, lane, base);
             }
         }
         let mut best: Option<Found> = None;
