@@ -178,7 +178,8 @@ fn a_full_topic_is_named_by_every_way_to_send() {
     ];
     expect(
         &texts,
-        &["a reliable subscriber has not read the messages in all slots of this publisher"; 7],
+        &["all slots of this publisher contain messages that a reliable subscriber has not read";
+            7],
     );
 }
 

@@ -22,14 +22,16 @@ pub enum LoanError {
         /// The topic of the publisher.
         topic: TopicLabel,
     },
-    /// The lane is full, because a reliable reader has not read its oldest message. Transient: try
-    /// again after that reader has read.
+    /// The lane is full, because a reliable reader has not read its oldest message, or because a
+    /// reader has borrowed it and all later ones are unread or borrowed, too. Transient: try again
+    /// after readers have read or released messages.
     ///
-    /// This error also occurs if readers hold every slot of the lane: a reader may have been
-    /// stopped within a borrow that it may not complete, or the file is damaged.
+    /// Without a reliable reader, this error occurs only if readers hold every slot of the lane: a
+    /// reader may have been stopped within a borrow that it may not complete, or the file is
+    /// damaged.
     #[error(
-        "{topic}: a reliable subscriber has not read the messages in all slots of this publisher: \
-         try again, or set Qos::on_stalled"
+        "{topic}: all slots of this publisher contain messages that a reliable subscriber has not \
+         read, or that a subscriber holds: try again, or set Qos::on_stalled"
     )]
     Full {
         /// The topic of the publisher.

@@ -70,6 +70,22 @@ fn a_copy_is_spared_while_other_messages_are_unread() {
     assert_eq!(skips(ring.segment()), 0);
 }
 
+/// Only the slot of the held message is skipped once all others have been read.
+#[test]
+fn a_held_message_takes_no_more_than_its_slot() {
+    let ring = SpscShm::<[u64; 512]>::heap(&pinnable()).unwrap();
+    let mut producer = ring.producer().unwrap();
+    let mut consumer = ring.consumer().unwrap();
+    (0..4).for_each(|number| producer.send([number; 512]).unwrap());
+    assert_eq!(consumer.recv().unwrap()[0], 0);
+    let borrowed = consumer.borrow().unwrap().unwrap();
+    producer.send([4; 512]).expect("message 0 was read");
+    assert_eq!([2, 3, 4], [(); 3].map(|()| consumer.recv().unwrap()[0]));
+    // The publisher has last seen room for one message, in the slot of message 1.
+    producer.send([5; 512]).expect("messages 2 to 4 were read");
+    assert_eq!((borrowed[0], skips(ring.segment())), (1, 1));
+}
+
 /// Opens the topic `held` with a reliable publisher that offers its last messages.
 fn held(dir: &Path) -> Arc<Segment> {
     let mut request = Request::new(TypeInfo::opaque::<[u64; 512]>());

@@ -155,9 +155,17 @@ impl PinnableLane for Lane {
     }
 }
 
-/// Lends the next slot without a pin, and publishes it.
+/// Lends the next slot without a pin, and publishes it. Looks at the slots behind it first, as a
+/// publisher does.
 pub(crate) fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
     for _ in 0..=writer.memory().capacity() {
+        let next = writer.position();
+        let room = next..writer.room_end();
+        assert!(room.end <= next + writer.memory().capacity(), "{room:?}");
+        for position in room {
+            let looked = writer.check_not_pinned(position, position % 2 == 0);
+            assert_ne!(looked, Err(SlotBlocked::NoRoom));
+        }
         match writer.claim_slot() {
             Ok(index) => {
                 let src = (&raw const message).cast();

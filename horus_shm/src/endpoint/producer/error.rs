@@ -10,15 +10,16 @@ use crate::file::offer::MESSAGE_BYTES_MAX;
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
-    /// The lane is full, because a reliable subscriber has not read its oldest message. Transient:
-    /// try again after that subscriber has read.
+    /// The lane is full, because a reliable subscriber has not read its oldest message, or because
+    /// a subscriber has borrowed it and all later ones are unread or borrowed, too. Transient: try
+    /// again after subscribers have read or released messages.
     ///
-    /// A publisher that lends slots also returns this error if subscribers hold every slot of the
-    /// lane: one may have been stopped within a borrow that it may not complete, or the file is
-    /// damaged.
+    /// Without a reliable subscriber, a publisher that lends slots returns this error only if
+    /// subscribers hold every slot of the lane: one may have been stopped within a borrow that it
+    /// may not complete, or the file is damaged.
     #[error(
-        "{topic}: a reliable subscriber has not read the messages in all slots of this publisher: \
-         try again, or set Qos::on_stalled"
+        "{topic}: all slots of this publisher contain messages that a reliable subscriber has not \
+         read, or that a subscriber holds: try again, or set Qos::on_stalled"
     )]
     Full {
         /// The topic of the publisher.

@@ -174,7 +174,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// [`Self::try_ignore_dead_reader`].
     fn find_pinning_reader(&self, index: u64, pins_per_reader: u32) -> Option<u32> {
         let tag = pin_word_value(&self.memory, index);
-        // Relaxed: the fence in `claim_slot_unless_pinned` orders it after the stamp.
+        // Relaxed: the fence in `claim_slot_unless_pinned` orders it after the stamp. For later
+        // slots the result is only a guess.
         let mut readers = self.memory.pinning_reader_mask().get();
         readers &= u64::MAX >> (64 - self.memory.reader_limit()) & !self.ignored;
         while readers != 0 {
@@ -191,13 +192,14 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         None
     }
 
-    /// Ignores the pins of reader `reader` in the slot of the current position if the reader is
-    /// dead, and another process, which may be stopped, holds its reader slot. Otherwise returns
-    /// false. Must be called after [`Self::claim_slot`] has found a pin of that reader.
+    /// Ignores the pins of reader `reader` up to the next position if the reader is dead, and
+    /// another process, which may be stopped, holds its reader slot. Otherwise returns false. Must
+    /// be called after [`Self::claim_slot`] or [`Self::check_not_pinned`] has found a pin of that
+    /// reader.
     pub fn try_ignore_dead_reader(&mut self, reader: u32) -> bool {
         let is_held = self.memory.is_reader_slot_held(reader);
-        // WHY no pin of the next reader in the place is ignored: it finds the stamp of this slot
-        // changed.
+        // WHY no pin of the next reader in the place is ignored in the slot of this position: that
+        // reader finds the stamp changed. In later slots some may be; they are claimed before use.
         self.ignored |= u64::from(is_held) << reader;
         is_held
     }

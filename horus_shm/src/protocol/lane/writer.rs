@@ -35,7 +35,7 @@ pub struct LaneWriter<M> {
     /// Number of positions that this lane's writers have skipped so far, because readers had pinned
     /// the slots.
     pub(super) skips: u64,
-    /// Bit mask of the readers whose pins in the slot of the next position are ignored.
+    /// Bit mask of the readers whose pins are ignored until this writer moves on.
     pub(super) ignored: u64,
     /// For each reader slot, the reader for which the writer has stopped waiting.
     pub(super) given_up: Box<[GivenUpReader]>,

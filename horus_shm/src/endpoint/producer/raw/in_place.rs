@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{RawLane, RawProducer};
 use crate::endpoint::loan::{LoanError, RawLoan};
 use crate::endpoint::producer::SendError;
-use crate::endpoint::reader_slot;
 use crate::file::extent::Extent;
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
@@ -165,10 +164,7 @@ impl RawProducer {
             let Err(SlotBlocked::Pinned { reader }) = outcome else {
                 break;
             };
-            // WHY the second: the process that takes the pins back may be stopped.
-            let is_dead = reader_slot::reap_dead_reader(&self.segment, reader)
-                || self.writer.try_ignore_dead_reader(reader);
-            if !is_dead {
+            if !self.releases_pins_of_dead_reader(reader) {
                 break;
             }
             outcome = attempt(&mut self.writer);

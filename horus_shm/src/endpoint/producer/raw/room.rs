@@ -44,6 +44,8 @@ pub(super) struct RefusalStreak {
     since: Instant,
     /// The time of the last check whether the reader that keeps the lane full is alive.
     probed: Instant,
+    /// Bit mask of the readers with pins in the way that were found alive after that check.
+    alive: u64,
 }
 
 /// The end of a wait for room in a lane.
@@ -313,8 +315,34 @@ impl RawProducer {
             position,
             since,
             probed: now,
+            alive: 0,
         });
         self.refused
+    }
+
+    /// Returns true if reader `reader`, which has a pin in the way of the next message, is dead,
+    /// and this producer need not heed its pins any more. If a send of that message was refused,
+    /// checks each reader once in [`READER_PROBE_PERIOD`], and returns false in between. WHY: each
+    /// check costs some system calls, and a publisher that waits tries again at once.
+    pub(super) fn releases_pins_of_dead_reader(&mut self, reader: u32) -> bool {
+        let position = self.position();
+        let is_recent = |run: &RefusalStreak| {
+            run.position == position && run.probed.elapsed() < READER_PROBE_PERIOD
+        };
+        let recent = self.refused.filter(is_recent);
+        if recent.is_some_and(|run| run.alive >> reader & 1 != 0) {
+            return false;
+        }
+        // WHY the second: the process that takes the pins back may be stopped.
+        let is_dead = reader_slot::reap_dead_reader(&self.segment, reader)
+            || self.writer.try_ignore_dead_reader(reader);
+        if let Some(run) = &mut self.refused
+            && recent.is_some()
+            && !is_dead
+        {
+            run.alive |= 1 << reader;
+        }
+        is_dead
     }
 
     /// Frees the slot of the slowest gated reader if that reader is dead, or stops waiting for it
