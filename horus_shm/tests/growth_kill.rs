@@ -1,6 +1,7 @@
 //! Kill sweep over claiming, growth and joining: a publisher sends messages that do not fit its
 //! slots, or a subscriber joins and reads them. It is killed at each system call, after each change
-//! that others can see, or at random times. The others go on, and get all that was sent.
+//! that others can see, or at random times. The others go on, and get all that was sent. A process
+//! that only reserves a lane is stopped at each system call.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -73,6 +74,13 @@ fn child_role() {
         Some("reader's life") => {
             be_traced();
             read_all();
+        }
+        Some("reservation") => {
+            be_traced();
+            mark();
+            RawProducer::reserve_lane(open(&spawn::inherited_namespace())).unwrap();
+            mark();
+            common::park();
         }
         _ => {}
     }
@@ -236,6 +244,38 @@ fn a_publisher_stopped_at_any_system_call_of_growth_holds_nobody_up() {
         stops.div_ceil(sample.stride())
     );
     assert!(stops > 60, "{stops} stops");
+}
+
+/// A reader of another type that looks meanwhile finds a live publisher that does not match.
+#[test]
+fn a_reservation_that_is_over_leaves_no_mismatch() {
+    let scene = Scene::new(ReadMode::Gated);
+    // The memory of the lane is there, as in a topic that was used before.
+    RawProducer::reserve_lane(open(&scene.namespace)).unwrap();
+    let mut request = request();
+    request.type_info.hash[15] ^= 1;
+    let topic = TopicName::new(TOPIC).unwrap();
+    let (mut stops, mut mismatches) = (0, 0);
+    loop {
+        let segment = Segment::open_or_create(&scene.namespace, &topic, &request).unwrap();
+        let mut reader = RawConsumer::new(segment, ReadMode::KeepLast).unwrap();
+        let health = reader.watch().health_watch();
+        let mut look = || {
+            assert_eq!(reader.recv_bytes(&mut []), None);
+            health.reason_for_no_match().is_some()
+        };
+        let mut victim = Victim::spawn("reservation", scene.dir.path());
+        if (0..=stops).any(|_| victim.run_to_system_call() == Stop::Mark) {
+            break;
+        }
+        mismatches += usize::from(look());
+        victim.run_to_mark();
+        assert!(!look(), "stop {stops}");
+        victim.kill();
+        stops += 1;
+    }
+    println!("| reservation | {mismatches} mismatches at {stops} stops at system calls |");
+    assert!(mismatches > 0, "{stops} stops");
 }
 
 #[test]

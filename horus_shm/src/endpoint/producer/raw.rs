@@ -145,6 +145,9 @@ impl RawProducer {
         );
         leave_lane(&segment, block, predecessor);
         claimed?;
+        // WHY: readers that checked the lane meanwhile have found a publisher, perhaps one that
+        // does not match them.
+        segment.publish_lane_change()?;
         segment.fault_epoch_or_open_error()?;
         Ok(())
     }
