@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use horus_shm::internals::TopicBlocks as _;
-use horus_shm::internals::layout::LatchedHistory;
+use horus_shm::internals::layout::{LatchedHistory, NO_SESSION};
 use horus_shm::{
     Access, Consumer, LatchKey, Mismatch, Namespace, OnStalled, Producer, RawConsumer, RawProducer,
     ReadMode, RecvError, Reliability, Request, Segment, TypeInfo,
@@ -323,6 +323,31 @@ fn a_publisher_that_does_not_match_is_reported_once_for_each_claim() {
         (Mismatch::Reliability, true),
     ];
     assert_eq!(reports, wanted);
+}
+
+/// A process that had claimed the lane only to reserve its memory was killed meanwhile.
+#[test]
+fn a_kept_message_that_does_not_match_is_reported_although_the_lane_has_no_session() {
+    static REPORTS: Mutex<Vec<(Mismatch, bool)>> = Mutex::new(Vec::new());
+    let (_dir, namespace) = scene();
+    send(&namespace, &latched(), [1]);
+    let segment = segment(&namespace, &latched());
+    let block = segment.lane_block(0, Access::Write).unwrap();
+    block.session_id.store(NO_SESSION, Relaxed);
+    let mut raw = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
+    raw.set_on_mismatch(|found| {
+        let lives = found.publisher.is_some();
+        REPORTS.lock().unwrap().push((found.cause, lives));
+    });
+    let mut consumer = Consumer::<u64>::new(raw);
+    for _ in 0..3 {
+        assert_eq!(consumer.recv(), None);
+        // The consumer checks the lane again.
+        RawProducer::reserve_lane(Arc::clone(&segment)).unwrap();
+        block.session_id.store(NO_SESSION, Relaxed);
+    }
+    let reports = std::mem::take(&mut *REPORTS.lock().unwrap());
+    assert_eq!(reports, [(Mismatch::Reliability, false)]);
 }
 
 #[test]

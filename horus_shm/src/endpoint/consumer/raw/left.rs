@@ -88,8 +88,9 @@ impl RawConsumer {
 
     /// Returns, for each lane, the numbers that change with each message or with each publisher.
     ///
-    /// None of these numbers ever returns to an earlier value. So if two calls return the same,
-    /// each number had this value at every moment between its two loads.
+    /// None of these numbers ever returns to an earlier value, except the session id of a lane that
+    /// a process only reserves, in which it sends nothing. So if two calls return the same, each
+    /// lane had the same publisher and the same messages at every moment between its two loads.
     pub(super) fn lane_snapshots(&self) -> Vec<LaneSnapshot> {
         let lanes = 0..self.starts.len() as u32;
         let mark = |lane| {

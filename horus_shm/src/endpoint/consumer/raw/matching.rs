@@ -23,8 +23,9 @@ pub(super) struct UnmatchedLane {
     id: ExtentId,
     cause: Mismatch,
     type_identity: [u64; 2],
-    /// The session id of the publisher whose mismatch was last reported to the user; 0 if none was.
-    reported: u64,
+    /// The session id of the publisher whose mismatch was last reported to the user; `None` if none
+    /// was.
+    reported: Option<u64>,
     /// The place in the lane (position and message number) from which on this reader gets no
     /// messages.
     pub(super) base: ExtentBoundary,
@@ -78,7 +79,7 @@ impl RawConsumer {
         let id = extent.id;
         let reported = self
             .unmatched_lane(id.lane)
-            .map_or(0, |former| former.reported);
+            .and_then(|former| former.reported);
         self.unmatched
             .retain(|unmatched| unmatched.id.lane != id.lane);
         if let Some(cause) = mismatch {
@@ -123,14 +124,19 @@ impl RawConsumer {
         let Some((offer, publisher)) = self.segment.offer_and_publisher(lane) else {
             return;
         };
-        if session_id == NO_SESSION || publisher.is_none() && !has_latched_messages(block) {
+        // WHY only a live one: a process may have died while it reserved a lane with kept messages.
+        let is_reported = match publisher {
+            Some(_) => session_id != NO_SESSION,
+            None => has_latched_messages(block),
+        };
+        if !is_reported {
             return;
         }
         let mut unmatched = self.unmatched.iter_mut();
         let Some(unmatched) = unmatched.find(|unmatched| unmatched.id.lane == lane) else {
             return;
         };
-        if std::mem::replace(&mut unmatched.reported, session_id) == session_id {
+        if unmatched.reported.replace(session_id) == Some(session_id) {
             return;
         }
         on_mismatch(&MismatchedPublisher {
