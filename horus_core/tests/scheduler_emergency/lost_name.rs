@@ -14,6 +14,9 @@ use super::executors::{Recorded, until};
 use super::private::Private;
 use super::{Calls, Motor};
 
+/// The number of lanes of a topic.
+const LANES: usize = 64;
+
 /// Makes a scheduler with a motor.
 fn scheduler_with_motor(private: &Private, recorded: &Recorded, calls: &Calls) -> Scheduler {
     let mut scheduler = recorded.scheduler(private);
@@ -211,5 +214,64 @@ fn a_release_is_kept_in_a_former_file_that_gets_its_name_back() {
     });
     for one in [running, later] {
         one.finish().unwrap();
+    }
+}
+
+/// All lanes of the file have been used, so the scheduler cannot publish without the risk that it
+/// replaces a message that is kept. It must not seem as if it had.
+#[test]
+fn a_stop_or_release_that_cannot_be_kept_in_a_former_file_is_an_event() {
+    let (stop, release) = (EmergencyStop::engage, EmergencyStop::release);
+    let cases = [
+        (release("test", ""), stop("test", ""), "the emergency stop"),
+        (stop("test", ""), release("test", ""), "the release"),
+    ];
+    for (former, last, what) in cases {
+        let (private, recorded, calls) = (Private::new(), Recorded::default(), Calls::default());
+        let former = EmergencyStop {
+            monotonic_ns: former.monotonic_ns - 1,
+            ..former
+        };
+        for key in 0..LANES {
+            let qos = Qos::latched().latch_key(&key.to_string());
+            private
+                .publisher(EMERGENCY_STOP_TOPIC, qos)
+                .send(former)
+                .unwrap();
+        }
+        let scheduler = scheduler_with_motor(&private, &recorded, &calls);
+        let running = scheduler.start().unwrap();
+        let health = |is_engaged| {
+            let wanted = match is_engaged {
+                true => Health::Safe,
+                false => Health::Active,
+            };
+            until("it follows", || motor_health(&running) == wanted);
+        };
+        health(former.is_engaged());
+        let file = private.namespace().topics_path().join("emergency_stop");
+        let away = private.namespace().path().join("away");
+        fs::rename(&file, &away).unwrap();
+        until("it has moved", || {
+            recorded.count("", NodeEvent::TOPIC_MOVED) == 1
+        });
+        send_stop(&private, last);
+        health(last.is_engaged());
+        let texts = || {
+            let events = recorded.of("", NodeEvent::FAILED).into_iter();
+            let mut texts: Vec<_> = events.map(|event| event.text.as_str().to_owned()).collect();
+            // A busy machine may delay the motor.
+            texts.retain(|text| !text.contains("not in their safe state"));
+            texts
+        };
+        assert_eq!(texts(), [""; 0]);
+        fs::rename(&away, &file).unwrap();
+        until("it is an event", || texts().len() == 1);
+        let text = texts().remove(0);
+        assert!(text.starts_with(what), "{text}");
+        assert!(text.contains("is not kept: "), "{text}");
+        assert_eq!(kept_stop(&private), Some(former));
+        health(last.is_engaged());
+        running.finish().unwrap();
     }
 }

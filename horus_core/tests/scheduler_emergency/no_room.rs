@@ -2,7 +2,7 @@
 //! try again.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -61,10 +61,11 @@ pub(crate) fn run(dir: &Path) {
         match order.as_str() {
             "limit" => limit_files(Some(0)),
             "lift" => limit_files(None),
-            _ => match scheduler.take().unwrap().start() {
+            "start" => match scheduler.take().unwrap().start() {
                 Ok(begun) => running = Some(begun),
                 Err(error) => say(format!("error: {error}")),
             },
+            name => scheduler.as_mut().unwrap().name(name),
         }
         say(format!("done {order}"));
     }
@@ -121,8 +122,36 @@ fn a_scheduler_starts_although_no_memory_can_be_reserved_for_a_stop() {
     let mut failures = child.told("failure: ");
     // A busy machine may delay the speaker.
     failures.retain(|text| !text.contains("not in their safe state"));
-    assert!(failures[0].contains("for a stop: "), "{failures:?}");
-    assert_eq!(failures.len(), 1, "{failures:?}");
+    let text = format!("no memory is reserved for a stop: {}", files_too_long());
+    assert_eq!(failures, [text]);
+}
+
+/// Returns the text of the error of a process that must not make files.
+fn files_too_long() -> io::Error {
+    io::Error::from_raw_os_error(libc::EFBIG)
+}
+
+/// The names of the topic and of its file have no place in an event besides the reason.
+#[test]
+fn an_event_about_memory_for_a_command_says_why_there_is_none() {
+    for name in ["arm", &"x".repeat(64)] {
+        let dir = private_dir();
+        let namespace = namespace_in(dir.path());
+        let mut child = Child::spawn("no room", dir.path());
+        for order in [name, "start", "limit"] {
+            request(&mut child, order);
+        }
+        let file = format!("horus+schedulers+{name}+commands");
+        fs::remove_file(namespace.topics_path().join(file)).unwrap();
+        // It has the only lane of the new file.
+        let remote = RemoteScheduler::open(&namespace, name).unwrap();
+        until("it is an event", || !child.told("failure: ").is_empty());
+        request(&mut child, "lift");
+        drop(remote);
+        assert_eq!(child.wait(), End::Code(0));
+        let text = format!("no memory is reserved for a command: {}", files_too_long());
+        assert_eq!(child.told("failure: "), [text]);
+    }
 }
 
 /// The file of the topic is truncated. Another process makes the new one.

@@ -156,10 +156,7 @@ impl<T: Payload> ControlTopic<T> {
     /// Prepares the topic's present file with `prepare`, unless an earlier call has done it. Does
     /// the same again at the next call if it fails. Returns the error of the first failure in a
     /// file. Does nothing while the topic cannot be opened again.
-    pub(crate) fn prepare_file(
-        &mut self,
-        prepare: impl FnOnce() -> Result<(), TopicError>,
-    ) -> Option<TopicError> {
+    pub(crate) fn prepare_file<E>(&mut self, prepare: impl FnOnce() -> Result<(), E>) -> Option<E> {
         if self.preparation == FilePreparation::Done || self.subscriber.is_none() {
             return None;
         }

@@ -279,18 +279,8 @@ impl SchedulerEndpoints {
         let commands = commands.prepare_file(|| reserve_command_lane(topics));
         let stop = emergency_stop
             .prepare_file(|| prepare_emergency_stop_file(topics.namespace(), last_stop));
-        let stop_text = match last_stop {
-            Some(stop) if stop.is_engaged() => "the emergency stop is not kept",
-            _ => "no memory is reserved for a stop",
-        };
-        let texts = [
-            ("no memory is reserved for a command", commands),
-            (stop_text, stop),
-        ];
-        let text = |(text, error): (&str, Option<TopicError>)| {
-            error.map(|error| Text::format(format_args!("{text}: {error}")))
-        };
-        texts.into_iter().filter_map(text)
+        let texts = [commands, stop].into_iter().flatten();
+        texts.map(|text| Text::truncated(&text))
     }
 
     /// Returns an event for each topic of commands or emergency stops whose state has changed since
@@ -317,25 +307,65 @@ fn open_emergency_stop(
     })
 }
 
-/// Reserves the memory for a command in the present file of the commands topic.
-fn reserve_command_lane(topics: &SchedulerTopics) -> Result<(), TopicError> {
-    none_if_all_lanes_taken(topics.commands().reserve_lane()).map(|_| ())
+/// Reserves the memory for a command in the present file of the commands topic. Returns the text of
+/// an event if it fails.
+fn reserve_command_lane(topics: &SchedulerTopics) -> Result<(), String> {
+    none_if_all_lanes_taken(topics.commands().reserve_lane())
+        .map(|_| ())
+        .map_err(|error| describe_failure("no memory is reserved for a command", &error))
 }
 
 /// Reserves the memory for the command `horus estop` in the present file of the emergency-stop
 /// topic. Publishes `last_stop` there, the message that was applied last, if the file lacks it; see
-/// [`SchedulerEndpoints::prepare_new_topic_files`].
+/// [`SchedulerEndpoints::prepare_new_topic_files`]. Returns the text of an event if it fails.
 fn prepare_emergency_stop_file(
     namespace: &Arc<Namespace>,
     last_stop: Option<EmergencyStop>,
-) -> Result<(), TopicError> {
-    let Some(topic) = emergency_stop_tool_builder(namespace)? else {
-        return Ok(());
+) -> Result<(), String> {
+    let not_kept = match last_stop {
+        Some(last) if last.is_engaged() => "the emergency stop is not kept",
+        _ => "the release of the emergency stop is not kept",
     };
-    none_if_all_lanes_taken(topic.clone().reserve_lane())?;
+    let not_reserved = match last_stop {
+        Some(last) if last.is_engaged() => not_kept,
+        _ => "no memory is reserved for a stop",
+    };
+    let topic = reserve_emergency_stop_lane(namespace)
+        .map_err(|error| describe_failure(not_reserved, &error))?;
     let Some(last) = last_stop else {
         return Ok(());
     };
+    let is_kept = keep_last_stop(namespace, topic, last)
+        .map_err(|error| describe_failure(not_kept, &error))?;
+    if is_kept {
+        return Ok(());
+    }
+    Err(format!(
+        "{not_kept}: all places of publishers have been used: remove the topic when it is not in \
+         use"
+    ))
+}
+
+/// Reserves the memory for the command `horus estop` in the present file of the emergency-stop
+/// topic. Returns the builder of its publisher; `None` if all lanes of the topic have been used.
+fn reserve_emergency_stop_lane(
+    namespace: &Arc<Namespace>,
+) -> Result<Option<TopicBuilder<EmergencyStop>>, TopicError> {
+    let topic = emergency_stop_tool_builder(namespace)?;
+    if let Some(topic) = &topic {
+        none_if_all_lanes_taken(topic.clone().reserve_lane())?;
+    }
+    Ok(topic)
+}
+
+/// Publishes `last`, the message that was applied last, in the present file of the emergency-stop
+/// topic if the file lacks it. `topic` is the result of [`reserve_emergency_stop_lane`]. Returns
+/// false if the file still lacks it, because no lane is free.
+fn keep_last_stop(
+    namespace: &Arc<Namespace>,
+    topic: Option<TopicBuilder<EmergencyStop>>,
+    last: EmergencyStop,
+) -> Result<bool, TopicError> {
     let open = |topic: TopicBuilder<EmergencyStop>| topic.observer();
     let mut observer = scheduler_topics::open_emergency_stop_endpoint(namespace, open)?;
     let sent_ns = |stop: &EmergencyStop| published_ns::<EmergencyStop>(bytemuck::bytes_of(stop));
@@ -349,17 +379,40 @@ fn prepare_emergency_stop_file(
     };
     let kept = observer.latest();
     if !lacks_last(kept) {
-        return Ok(());
+        return Ok(true);
     }
-    let Some(mut publisher) = none_if_all_lanes_taken(topic.publisher())? else {
-        return Ok(());
+    let publisher = topic.map(|topic| none_if_all_lanes_taken(topic.publisher()));
+    let Some(mut publisher) = publisher.transpose()?.flatten() else {
+        return Ok(false);
     };
     // WHY again: a message may have come before the publisher was open.
     if lacks_last(observer.latest().or(kept)) {
         // WHY ignored: it fails only if this file is lost, too. Then there is a newer one.
         let _ = publisher.send(last);
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Returns the text of an event: `failed` says what failed, and `error` why. WHY without the names
+/// of the topic and of its file: the reason would be cut off.
+fn describe_failure(failed: &str, error: &TopicError) -> String {
+    let Some(cause) = error.as_open_error() else {
+        return format!("{failed}: the topic carries another message");
+    };
+    match cause {
+        OpenError::NoSpace {
+            available_files: Some(0),
+            ..
+        } => format!("{failed}: the file system has no inode left"),
+        OpenError::NoSpace {
+            needed_bytes,
+            available_bytes,
+            ..
+        } => format!("{failed}: {needed_bytes} bytes needed, {available_bytes} available"),
+        OpenError::Io { source, .. } => format!("{failed}: {source}"),
+        OpenError::LaneNotMapped { cause, .. } => format!("{failed}: {cause}"),
+        cause => format!("{failed}: {cause}"),
+    }
 }
 
 /// Publishes the graph on the graph topic, which keeps it for later readers. Returns the publisher.
