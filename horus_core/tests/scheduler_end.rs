@@ -4,6 +4,8 @@ use horus_testing as _;
 
 mod actors;
 mod private;
+#[path = "scheduler_end/starved.rs"]
+mod starved;
 
 use std::error::Error;
 use std::path::Path;

@@ -42,7 +42,8 @@ const FINAL_EMERGENCY_CHECK_TIME_MAX: Duration = Duration::from_millis(40);
 /// The shortest time that the supervisor gets to report the end of the run, even if nodes have used
 /// up [`LAST_TICK_TIME_MAX`].
 const FINAL_REPORT_TIME_MIN: Duration = Duration::from_millis(150);
-/// The longest time that a process takes to end after a termination signal, even if a node hangs.
+/// The longest time that a process takes to end after a termination signal, even if a node hangs,
+/// provided that its threads get a CPU.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(
     LAST_TICK_TIME_MAX.as_millis()

@@ -1,9 +1,11 @@
 //! Threads in the kernel: the id and the name of the calling thread, the settings of a thread of
-//! the library, and the end of another thread.
+//! the library, and the end of another thread, or its wait for a CPU.
 
+use std::fs;
 use std::os::unix::thread::JoinHandleExt;
 use std::ptr;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use libc::{c_int, c_ulong};
 
@@ -75,12 +77,118 @@ pub fn join_while(thread: JoinHandle<()>, mut keeps_waiting: impl FnMut() -> boo
     }
 }
 
+/// Finds out whether another thread of this process waits for a CPU.
+#[derive(Debug)]
+pub struct CpuWaitCheck {
+    thread_id: u32,
+    /// The CPU time of the thread at the last check; `None` before the first one.
+    cpu_time: Option<Duration>,
+}
+
+impl CpuWaitCheck {
+    /// Creates a check of the thread with the id `thread_id`, as returned by [`id`].
+    #[must_use]
+    pub const fn new(thread_id: u32) -> Self {
+        Self {
+            thread_id,
+            cpu_time: None,
+        }
+    }
+
+    /// Returns true if the thread is ready to run, but has not run since the last call. Returns
+    /// false at the first call, if the thread has ended, and if the system does not say. Makes a
+    /// few system calls.
+    pub fn has_only_waited(&mut self) -> bool {
+        let before = self.cpu_time;
+        self.cpu_time = cpu_time_of(self.thread_id);
+        before.is_some() && self.cpu_time == before && is_ready_to_run(self.thread_id)
+    }
+}
+
+/// Returns the CPU time that a thread of this process has used; `None` if there is no such thread.
+fn cpu_time_of(thread_id: u32) -> Option<Duration> {
+    /// The lowest bits of the number of a clock that counts the CPU time of one thread. The others
+    /// are the complement of the thread's id.
+    const THREAD_CPU_CLOCK: libc::clockid_t = 6;
+    let clock = !thread_id.cast_signed() << 3 | THREAD_CPU_CLOCK;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for the write.
+    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (status == 0).then(|| Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32))
+}
+
+/// Returns true if a thread of this process runs or is ready to run.
+fn is_ready_to_run(thread_id: u32) -> bool {
+    let stat = fs::read(format!("/proc/self/task/{thread_id}/stat")).unwrap_or_default();
+    // The state follows the name in parentheses, which may contain any bytes.
+    let name_end = stat.iter().rposition(|byte| *byte == b')');
+    name_end.is_some_and(|end| stat.get(end + 2) == Some(&b'R'))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
     use std::sync::mpsc::{self, Receiver};
-    use std::time::Duration;
+    use std::thread;
 
     use super::*;
+    use crate::protocol::sync::Word;
+
+    /// Starts a thread that spins on the CPU with the number `core` until `end` is not 0.
+    /// Returns its id.
+    fn start_spinning(core: usize, end: &Arc<AtomicU64>) -> u32 {
+        let end = Arc::clone(end);
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            rt::pin_thread_to(core).unwrap();
+            tell.send(id()).unwrap();
+            while end.get() == 0 {}
+        });
+        told.recv().unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_shares_its_cpu_waits_at_times_and_one_that_sleeps_does_not() {
+        let (end, (wake, woken)) = (Arc::<AtomicU64>::default(), mpsc::channel::<()>());
+        let (tell, told) = mpsc::channel();
+        let sleeper = thread::spawn(move || {
+            tell.send(id()).unwrap();
+            woken.recv()
+        });
+        let mut sleeping = CpuWaitCheck::new(told.recv().unwrap());
+        // SAFETY: it has no arguments.
+        let core = unsafe { libc::sched_getcpu() } as usize;
+        let mut spinning = [(); 2].map(|()| CpuWaitCheck::new(start_spinning(core, &end)));
+        for check in &mut spinning {
+            assert!(
+                !check.has_only_waited(),
+                "the first call has nothing to compare"
+            );
+            let mut found = [false; 2];
+            while found != [true; 2] {
+                found[usize::from(check.has_only_waited())] = true;
+                // WHY so short: a thread that has its turn must not lose it meanwhile.
+                thread::sleep(Duration::from_micros(100));
+            }
+        }
+        // WHY a loop: it may not sleep yet.
+        let mut calls = 0;
+        while calls < 100 {
+            calls = if sleeping.has_only_waited() {
+                0
+            } else {
+                calls + 1
+            };
+        }
+        end.set(1);
+        wake.send(()).unwrap();
+        sleeper.join().unwrap().unwrap();
+        assert!(!sleeping.has_only_waited(), "it has ended");
+    }
 
     /// Its drop waits until the sender is dropped.
     struct SlowDrop(Receiver<()>);

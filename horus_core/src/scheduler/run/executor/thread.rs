@@ -2,12 +2,13 @@
 //! is over.
 
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::thread::{join_while, leave_real_time_policy};
+use horus_shm::internals::thread::{self as kernel_thread, CpuWaitCheck};
 
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::LiveMetrics;
@@ -23,6 +24,9 @@ use super::real_time;
 const THREAD_END_CHECK_PERIOD: Duration = Duration::from_micros(200);
 /// The largest part of the time between two calls of [`RunEndTimeLimit::time_left`] that counts.
 const COUNTED_TIME_PER_CHECK_MAX: Duration = Duration::from_millis(50);
+/// The longest time that does not count because the thread that is waited for got no CPU. WHY a
+/// limit: threads with a real-time priority may never leave it one.
+const TIME_WITHOUT_CPU_MAX: Duration = Duration::from_secs(4);
 
 /// A thread that runs one node, or the nodes of one chain.
 #[derive(Debug)]
@@ -146,8 +150,16 @@ impl NodeReportSource {
 #[derive(Debug)]
 pub(crate) struct RunThread<R> {
     thread: JoinHandle<()>,
+    shared: Arc<ThreadState<R>>,
+}
+
+/// The parts of a thread's state that other threads can access.
+#[derive(Debug)]
+struct ThreadState<R> {
+    /// The kernel's id of the thread; 0 before the thread has run.
+    id: AtomicU32,
     /// The result of the thread's function; `None` before it has returned, or if it has panicked.
-    result: Arc<Mutex<Option<R>>>,
+    result: Mutex<Option<R>>,
 }
 
 /// Starts a thread that calls `work`. Debuggers show `name` as the name of the thread. The thread
@@ -157,17 +169,22 @@ pub(crate) fn spawn_thread<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<RunThread<R>> {
-    let result = Arc::default();
-    let place = Arc::clone(&result);
+    let shared = Arc::new(ThreadState {
+        id: AtomicU32::new(0),
+        result: Mutex::new(None),
+    });
+    let state = Arc::clone(&shared);
     let run = move || {
+        // Relaxed: the id is all that is shared with it.
+        state.id.store(kernel_thread::id(), Ordering::Relaxed);
         // WHY: the program may start the scheduler on a real-time thread, or on one that is pinned
         // to a CPU.
-        leave_real_time_policy();
+        kernel_thread::leave_real_time_policy();
         let result = work();
-        *lock(&place) = Some(result);
+        *lock(&state.result) = Some(result);
     };
     let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
-    Ok(RunThread { thread, result })
+    Ok(RunThread { thread, shared })
 }
 
 impl<R> RunThread<R> {
@@ -177,15 +194,18 @@ impl<R> RunThread<R> {
     /// If the destructor of a thread-local value of the thread blocks until `time` is over, returns
     /// the result nevertheless.
     pub(crate) fn join(self, time: &mut RunEndTimeLimit) -> Option<R> {
-        let Self { thread, result } = self;
+        let Self { thread, shared } = self;
+        // Relaxed: as it was stored.
+        let mut cpu_wait = CpuWaitCheck::new(shared.id.load(Ordering::Relaxed));
         while !thread.is_finished() {
-            if !time.try_sleep_until_next_check() {
+            if !time.try_sleep_until_next_check(&mut cpu_wait) {
                 return None;
             }
         }
         // WHY ignored: a thread whose destructors block has returned its result.
-        let _ = join_while(thread, || time.try_sleep_until_next_check());
-        lock(&result).take()
+        let _ =
+            kernel_thread::join_while(thread, || time.try_sleep_until_next_check(&mut cpu_wait));
+        lock(&shared.result).take()
     }
 }
 
@@ -197,9 +217,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// stopped meanwhile (SIGSTOP, a debugger, a frozen container), its threads need their time after
 /// that.
 /// Nor does the time end while threads bring nodes into their safe state after their last ticks.
+/// Time in which the thread that is waited for is ready to run, but gets no CPU, does not count
+/// either, up to [`TIME_WITHOUT_CPU_MAX`]. WHY: its node does not hang.
 #[derive(Debug)]
 pub(crate) struct RunEndTimeLimit {
     left: Duration,
+    /// The rest of [`TIME_WITHOUT_CPU_MAX`].
+    without_cpu_left: Duration,
     checked: Instant,
     /// The run, whose threads may bring nodes into their safe state.
     shared: Arc<RunState>,
@@ -209,6 +233,7 @@ impl RunEndTimeLimit {
     pub(crate) fn new(time: Duration, shared: &Arc<RunState>) -> Self {
         Self {
             left: time,
+            without_cpu_left: TIME_WITHOUT_CPU_MAX,
             checked: Instant::now(),
             shared: Arc::clone(shared),
         }
@@ -217,22 +242,30 @@ impl RunEndTimeLimit {
     /// Returns the time that is left. Of the time since the last call, at most
     /// [`COUNTED_TIME_PER_CHECK_MAX`] counts.
     pub(crate) fn time_left(&mut self) -> Duration {
-        self.count_time_until(Instant::now())
+        self.count_time_until(Instant::now(), false)
     }
 
-    fn count_time_until(&mut self, now: Instant) -> Duration {
+    /// Counts the time since the last call, and returns the time that is left. `got_no_cpu` is true
+    /// if the thread that is waited for is ready to run, and has not run in this time.
+    fn count_time_until(&mut self, now: Instant, got_no_cpu: bool) -> Duration {
         let passed = now.saturating_duration_since(self.checked);
+        let passed = passed.min(COUNTED_TIME_PER_CHECK_MAX);
         self.checked = now;
-        self.left = self
-            .left
-            .saturating_sub(passed.min(COUNTED_TIME_PER_CHECK_MAX));
+        let counted = if got_no_cpu {
+            passed.saturating_sub(self.without_cpu_left)
+        } else {
+            passed
+        };
+        self.without_cpu_left -= passed - counted;
+        self.left = self.left.saturating_sub(counted);
         self.left
     }
 
-    /// Sleeps until the next check whether a thread has ended. Returns false, without a sleep, if
-    /// the time is over and no thread brings nodes into their safe state.
-    fn try_sleep_until_next_check(&mut self) -> bool {
-        let has_time = !self.time_left().is_zero() || self.shared.is_entering_last_safe_states();
+    /// Sleeps until the next check whether the thread of `cpu_wait` has ended. Returns false,
+    /// without a sleep, if the time is over and no thread brings nodes into their safe state.
+    fn try_sleep_until_next_check(&mut self, cpu_wait: &mut CpuWaitCheck) -> bool {
+        let left = self.count_time_until(Instant::now(), cpu_wait.has_only_waited());
+        let has_time = !left.is_zero() || self.shared.is_entering_last_safe_states();
         if has_time {
             thread::sleep(THREAD_END_CHECK_PERIOD);
         }
@@ -255,7 +288,7 @@ mod tests {
         let mut now = time.checked;
         let mut left_after = |passed_ms| {
             now += Duration::from_millis(passed_ms);
-            time.count_time_until(now).as_millis()
+            time.count_time_until(now, false).as_millis()
         };
         assert_eq!(left_after(10), 190);
         assert_eq!(left_after(60_000), 140, "it was stopped");
@@ -263,5 +296,21 @@ mod tests {
         assert_eq!([left_after(50), left_after(50), left_after(1)], [50, 0, 0]);
         time.extend_time_left_to(Duration::from_millis(150));
         assert!(time.time_left() <= Duration::from_millis(150));
+    }
+    #[test]
+    fn the_time_in_which_a_thread_gets_no_cpu_does_not_count_up_to_a_limit() {
+        let mut time = RunEndTimeLimit::new(Duration::from_millis(200), &Arc::default());
+        let mut now = time.checked;
+        let mut left_after = |passed_ms, got_no_cpu| {
+            now += Duration::from_millis(passed_ms);
+            time.count_time_until(now, got_no_cpu).as_millis()
+        };
+        for _ in 0..TIME_WITHOUT_CPU_MAX.as_millis() / 40 - 1 {
+            assert_eq!(left_after(40, true), 200);
+        }
+        assert_eq!(left_after(50, true), 190, "40 of the 50 do not count");
+        assert_eq!([left_after(40, true), left_after(40, false)], [150, 110]);
+        assert_eq!([left_after(50, true), left_after(50, true)], [60, 10]);
+        assert_eq!(left_after(50, true), 0);
     }
 }
