@@ -3,6 +3,7 @@
 use horus_testing as _;
 
 mod forked;
+mod heap;
 mod private;
 
 use std::thread;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use forked::fork;
 use horus_core::message::{CmdVel, Imu};
-use horus_core::topic::{Qos, Ready, Reason, Subscriber, WaitSet};
+use horus_core::topic::{DynamicSubscriber, Qos, Ready, Reason, Subscriber, WaitSet};
 use horus_core::{RecvError, RecvTimeoutError, SendError, TopicLabel, WaitError};
 use horus_shm::TopicName;
 use private::Private;
@@ -41,6 +42,29 @@ fn timeout_of(name: &str, has_publisher: bool) -> RecvTimeoutError {
     RecvTimeoutError::Timeout {
         topic: label(name),
         has_publisher,
+    }
+}
+
+/// A real-time node may receive with a timeout. WHY not in the first round: memory that is mapped
+/// for the publisher is noted once.
+#[test]
+fn a_wait_that_no_message_ends_allocates_nothing() {
+    let private = Private::new();
+    let mut subscriber = subscriber(&private, "t");
+    let mut tool = DynamicSubscriber::open(private.namespace(), "t").unwrap();
+    for has_publisher in [false, true] {
+        let publisher = has_publisher.then(|| private.publisher::<CmdVel>("t", Qos::new()));
+        let wanted = timeout_of("t", has_publisher);
+        for round in 0..2 {
+            let before = heap::allocator_calls();
+            for timeout in [Duration::ZERO, SHORT] {
+                assert_eq!(subscriber.recv_timeout(timeout), Err(wanted));
+                assert_eq!(tool.recv_bytes_timeout(timeout).map(|_| ()), Err(wanted));
+            }
+            let calls = heap::allocator_calls() - before;
+            assert!(round == 0 || calls == 0, "{calls} calls of the allocator");
+        }
+        drop(publisher);
     }
 }
 

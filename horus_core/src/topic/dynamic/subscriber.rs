@@ -309,7 +309,7 @@ impl DynamicSubscriber {
         match self.check() {
             Ok(()) => RecvTimeoutError::Timeout {
                 topic: self.label(),
-                has_publisher: self.publisher_count() > 0,
+                has_publisher: self.decoder.raw.has_publisher(),
             },
             Err(error) => error.into(),
         }

@@ -131,6 +131,15 @@ impl RawConsumer {
         }
     }
 
+    /// Returns true if a file that this consumer reads has a live publisher, which need not match.
+    /// Does not look at a file to which the consumer has yet to move, allocates nothing, and takes
+    /// about 0.2 µs.
+    #[must_use]
+    pub fn has_publisher(&self) -> bool {
+        self.readers_of_all_files()
+            .any(|file| file.segment.has_publisher())
+    }
+
     /// Returns a watch, with which another thread can wait until this consumer has a message.
     #[must_use]
     pub fn watch(&self) -> Watch {
