@@ -71,7 +71,7 @@ mod utc_time;
 pub use ::log::{Level, LevelFilter};
 pub use error::LogError;
 pub use filter::{FilterError, LogFilter};
-pub(crate) use library_warning::{report_warning, take_queued_warnings};
+pub(crate) use library_warning::{report_warning, report_warning_of_kind, take_queued_warnings};
 pub use line::EscapedText;
 pub(crate) use printer::StderrPrinter;
 pub use reader::{LogReader, LogRecord};

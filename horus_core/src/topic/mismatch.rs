@@ -8,7 +8,7 @@ use horus_shm::internals::ForkLocal;
 use horus_shm::{Mismatch, MismatchedPublisher, Participant, RawConsumer, RawProducer};
 
 use super::error::RecvError;
-use crate::log::{Level, report_warning};
+use crate::log::{Level, report_warning_of_kind};
 use crate::message::{SchemaDifference, first_difference};
 
 /// Maximum number of texts in [`SCHEMA_DIFFERENCE_TEXTS`]. WHY: other programs choose the names in
@@ -26,31 +26,34 @@ pub(super) fn log_mismatches(raw: &mut RawConsumer) {
 #[cold]
 fn log_mismatch(found: &MismatchedPublisher) {
     let topic = found.topic;
-    let publisher = describe_process(found.publisher.as_ref(), "a publisher that has left");
-    match found.cause {
+    let reason = match found.cause {
         Mismatch::Type => {
             let difference = first_difference(&found.wanted.schema, &found.offered.schema);
-            let text = format_args!(
-                "{topic}: nothing from {publisher} reaches this subscriber, because it sends \
-                 another message: {difference}: use the same message in both programs"
-            );
-            report_warning(Level::Warn, text);
+            format!("it sends another message: {difference}: use the same message in both programs")
         }
-        Mismatch::Reliability => report_warning(
-            Level::Warn,
-            format_args!(
-                "{topic}: nothing from {publisher} reaches this subscriber, because it offers best \
-                 effort, and this subscriber requests reliable: request best effort, or let the \
-                 publisher offer reliable"
-            ),
-        ),
-    }
+        Mismatch::Reliability => "it offers best effort, and this subscriber requests reliable: \
+                                  request best effort, or let the publisher offer reliable"
+            .to_owned(),
+    };
+    log_pair(
+        found.publisher.as_ref(),
+        "a publisher that has left",
+        |publisher| {
+            format!("{topic}: nothing from {publisher} reaches this subscriber, because {reason}")
+        },
+    );
 }
 
-/// Returns a text that identifies the process of an endpoint; `text_if_unknown` if it is not known.
-fn describe_process(endpoint: Option<&Participant>, text_if_unknown: &str) -> String {
-    let process = endpoint.and_then(|endpoint| endpoint.process.as_ref());
-    process.map_or_else(|| text_if_unknown.to_owned(), |process| process.to_string())
+/// Logs that an endpoint of this process and another one do not match. `text` returns the line for
+/// a text that identifies the process of the other one; that is `text_if_unknown` if it is not
+/// known.
+fn log_pair(other: Option<&Participant>, text_if_unknown: &str, text: impl Fn(&str) -> String) {
+    let process = other.and_then(|other| other.process.as_ref());
+    let text_of = |process: Option<String>| text(process.as_deref().unwrap_or(text_if_unknown));
+    // WHY without the id of the process: the program may be started again and again.
+    let kind = text_of(process.map(|process| format!("a process of {}", process.name)));
+    let text = text_of(process.map(ToString::to_string));
+    report_warning_of_kind(Level::Warn, format_args!("{kind}"), format_args!("{text}"));
 }
 
 /// Logs a line for each present subscriber that a new publisher does not match. A subscriber that
@@ -69,11 +72,9 @@ pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
             None => continue,
         };
         let process = raw.segment().process_of(reader.owner_id);
-        let subscriber = describe_process(Some(&process), "a subscriber");
-        let text = format_args!(
-            "{topic}: nothing from this publisher reaches {subscriber}, because {reason}"
-        );
-        report_warning(Level::Warn, text);
+        log_pair(Some(&process), "a subscriber", |subscriber| {
+            format!("{topic}: nothing from this publisher reaches {subscriber}, because {reason}")
+        });
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) fn cause_warnings(how: &str, dir: &Path) {
     let namespace = namespace_in(dir);
     let settings = LogSettings::new().namespace(&namespace).program("warns");
     match how {
+        "nobody" => return publish_another_message(&namespace),
+        "of restarts" => return receive_when_told(&namespace),
         "opened" => settings.stderr(false).open().unwrap(),
         "silent" => settings
             .stderr(false)
@@ -42,6 +44,29 @@ pub(super) fn cause_warnings(how: &str, dir: &Path) {
         beat.build(|_: &mut Context<'_>| ()).unwrap();
         scheduler.run_for(Duration::from_millis(100)).unwrap();
     }
+}
+
+/// Plays the role of a publisher that matches no subscriber.
+fn publish_another_message(namespace: &Arc<Namespace>) {
+    let topic = Topic::<LogLine>::builder("cmd_vel").namespace(namespace);
+    let _publisher = topic.publisher().unwrap();
+    say("here");
+    while hear().is_some() {}
+}
+
+/// Plays the role of a subscriber. Each line of its input is an order to look for a message; its
+/// last topic has a publisher in the same process that does not match.
+fn receive_when_told(namespace: &Arc<Namespace>) {
+    let topic = |name| Topic::<CmdVel>::builder(name).namespace(namespace);
+    let mut subscriber = topic("cmd_vel").subscriber().unwrap();
+    while hear().is_some() {
+        assert_eq!(subscriber.recv(), None);
+        say("received");
+    }
+    let other = Topic::<LogLine>::builder("other").namespace(namespace);
+    let _publisher = other.publisher().unwrap();
+    let mut subscriber = topic("other").subscriber().unwrap();
+    assert_eq!(subscriber.recv(), None);
 }
 
 fn stderr_of_child(
@@ -75,6 +100,34 @@ fn a_program_without_a_log_prints_each_warning_once() {
     let hint = "(later warnings of this process are left out: open a log to see them)";
     assert_eq!(printed.matches(hint).count(), 1, "{printed}");
     assert!(lines[15].ends_with(hint), "{printed}");
+}
+
+/// Each start of the program is another process.
+#[test]
+fn a_program_that_is_started_again_and_again_does_not_use_up_the_warnings_of_another_one() {
+    let site = Site::new();
+    let path = site.dir.path().join("stderr");
+    let file = File::create(&path).unwrap();
+    let mut subscriber = Child::spawn_with("warns of restarts", site.dir.path(), |command| {
+        command.stderr(file);
+    });
+    for _ in 0..20 {
+        let mut publisher = Child::spawn_with("warns nobody", site.dir.path(), |command| {
+            command.env("HORUS_LOG_STDERR", "off");
+        });
+        publisher.await_word("here");
+        subscriber.tell("receive");
+        while subscriber.try_listen() != Some("received") {}
+        publisher.kill();
+    }
+    assert_eq!(subscriber.wait(), End::Code(0));
+    let printed = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines.len(), 2, "{printed}");
+    for (line, topic) in lines.iter().zip(["cmd_vel", "other"]) {
+        let begin = format!("horus: topic '{topic}': nothing from process ");
+        assert!(line.starts_with(&begin), "{printed}");
+    }
 }
 
 /// A thread that must not wait for stderr prints nothing itself.
