@@ -23,7 +23,7 @@ use crate::topic::select::is_internal_topic;
 /// Runs all checks of the namespace. A check that fails becomes a fault. WHY: the findings of the
 /// other checks may tell the reason.
 pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Vec<Finding> {
-    let mut users = BTreeSet::new();
+    let mut users = TopicUsers::default();
     let topics = check_topics(namespace, &mut users);
     let checks = [
         ("processes", check_processes(namespace, &users)),
@@ -38,14 +38,22 @@ pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Vec<Finding> {
     findings.flatten().collect()
 }
 
-/// Checks all topics of the namespace. Adds the owner ids of the processes that use them to
-/// `topic_user_ids`.
+/// The processes that use the topics of the namespace.
+#[derive(Debug, Default)]
+struct TopicUsers {
+    /// The owner ids of the processes. An owner id identifies a process within its namespace.
+    owner_ids: BTreeSet<u64>,
+    /// True if all topics could be inspected, so that no process is missing.
+    is_complete: bool,
+}
+
+/// Checks all topics of the namespace. Stores the processes that use them in `users`.
 fn check_topics(
     namespace: &Arc<Namespace>,
-    topic_user_ids: &mut BTreeSet<u64>,
+    users: &mut TopicUsers,
 ) -> Result<Vec<Finding>, Failure> {
     let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let reports = inspect_topics(namespace, &names, topic_user_ids);
+    let reports = inspect_topics(namespace, &names, users);
     let written = reports.iter().filter(|report| report.is_written);
     let written: Vec<String> = written.map(|report| report.name.to_owned()).collect();
     let number = reports.len();
@@ -64,20 +72,22 @@ fn check_topics(
 }
 
 /// Inspects the topics `names` one after the other. Leaves out those that were removed since the
-/// names were read, as topics of short-lived programs are. Adds the owner ids of the processes that
-/// use them to `topic_user_ids`.
+/// names were read, as topics of short-lived programs are. Stores the processes that use them in
+/// `users`.
 ///
 /// WHY none stays open: each one needs a file descriptor, and the other checks need some, too.
 fn inspect_topics<'a>(
     namespace: &Arc<Namespace>,
     names: &'a [String],
-    topic_user_ids: &mut BTreeSet<u64>,
+    users: &mut TopicUsers,
 ) -> Vec<TopicReport<'a>> {
+    users.is_complete = true;
     let reports = names.iter().filter_map(|name| {
         let error = match Inspector::open_in(namespace, name) {
             Ok(topic) => {
                 let counters = Counters::read(&topic, &mut LivenessCache::default());
-                topic_user_ids.extend(counters.participants().map(|user| user.owner_id));
+                let owner_ids = counters.participants().map(|user| user.owner_id);
+                users.owner_ids.extend(owner_ids);
                 return Some(inspect_topic(name, &topic, &counters));
             }
             Err(error) => error,
@@ -86,6 +96,7 @@ fn inspect_topics<'a>(
         if matches!(cause, Some(OpenError::NotFound { .. })) {
             return None;
         }
+        users.is_complete = false;
         const CHECK_NAME: &str = "unreadable topic";
         let text = error_chain_text(&error);
         let finding = if cause.is_some_and(OpenError::is_lack_of_resources) {
@@ -106,17 +117,13 @@ fn inspect_topics<'a>(
 }
 
 /// Returns one finding, which lists the live processes of the namespace except this one. Processes
-/// whose owner id is not in `topic_user_ids` are listed as those without a topic. An owner id
-/// identifies a process within its namespace.
-fn check_processes(
-    namespace: &Namespace,
-    topic_user_ids: &BTreeSet<u64>,
-) -> Result<Vec<Finding>, Failure> {
+/// that are not in `users` are listed as those without a topic, unless `users` is not complete.
+fn check_processes(namespace: &Namespace, users: &TopicUsers) -> Result<Vec<Finding>, Failure> {
     let own = namespace.registry().own_owner_word().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.iter().filter(|process| process.owner_id != own);
-    let (with, without): (Vec<_>, Vec<_>) =
-        others.partition(|process| topic_user_ids.contains(&process.owner_id));
+    let (with, without): (Vec<_>, Vec<_>) = others
+        .partition(|process| !users.is_complete || users.owner_ids.contains(&process.owner_id));
     let list = |processes: &[&Participant]| {
         let processes = processes.iter().filter_map(|one| one.process.as_ref());
         let names = processes.map(|one| format!("{} ({})", visible(&one.name), one.pid));
@@ -225,7 +232,7 @@ mod tests {
         let topic = Topic::<CmdVel>::builder("here").namespace(&namespace);
         let _publisher = topic.publisher().unwrap();
         let names = ["gone".to_owned(), "here".to_owned()];
-        let reports = inspect_topics(&namespace, &names, &mut BTreeSet::new());
+        let reports = inspect_topics(&namespace, &names, &mut TopicUsers::default());
         let found = reports
             .iter()
             .map(|report| (report.name, report.is_written));

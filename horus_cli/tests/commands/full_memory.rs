@@ -127,6 +127,33 @@ fn the_doctor_with_few_descriptors_names_an_engaged_emergency_stop_or_the_reason
     }
 }
 
+/// A program is only said to have no topic if all topics could be read.
+#[test]
+fn the_doctor_with_few_descriptors_does_not_deny_the_topics_of_a_program() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish best_effort cmd_vel");
+    let entry = format!("{} ({})", program.name(), program.id());
+    let (mut incomplete, mut complete) = (0, 0);
+    for descriptors in 6..24 {
+        let script = format!("ulimit -n {descriptors}; exec \"$@\"");
+        let inner = robot.command("doctor");
+        let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
+        let mut lines = ran.stdout.lines();
+        let Some(line) = lines.find(|line| line.contains("  processes: ") && line.contains(&entry))
+        else {
+            continue;
+        };
+        // The process of this test is in the namespace, too, and has no topic.
+        let with_topic = line.split("without a topic").next().unwrap();
+        assert!(with_topic.contains(&entry), "{descriptors}: {ran:?}");
+        let is_complete = with_topic != line;
+        incomplete += u32::from(!is_complete);
+        complete += u32::from(is_complete);
+    }
+    assert!(incomplete > 0 && complete > 0, "{incomplete}, {complete}");
+}
+
 /// A refused thread is an error of the system, and no defect of the program.
 #[test]
 fn a_monitor_that_can_start_no_thread_ends_with_an_error() {
