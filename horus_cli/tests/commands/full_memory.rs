@@ -1,6 +1,7 @@
 //! Commands that lack memory or file descriptors: emergency stops and commands for schedulers in a
 //! full file system, and lists with few descriptors.
 
+use std::fs;
 use std::process::{Command, Stdio};
 
 use horus_core::message::CmdVel;
@@ -152,6 +153,25 @@ fn the_doctor_with_few_descriptors_does_not_deny_the_topics_of_a_program() {
         complete += u32::from(is_complete);
     }
     assert!(incomplete > 0 && complete > 0, "{incomplete}, {complete}");
+}
+
+/// Otherwise nothing says why the program gets no messages.
+#[test]
+fn the_doctor_with_few_descriptors_finds_a_removed_namespace_or_says_why_not() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish best_effort cmd_vel");
+    fs::remove_dir_all(robot.namespace().path()).unwrap();
+    let mut unknown = 0;
+    for descriptors in 4..16 {
+        let script = format!("ulimit -n {descriptors}; exec \"$@\"");
+        let inner = robot.command("doctor");
+        let ran = Stream::spawn(&mut wrapped(&inner, &script)).wait();
+        let is_fault = ran.stdout.contains("FAULT  removed namespace: ");
+        assert!(ran.code == 1 && is_fault, "{descriptors}: {ran:?}");
+        unknown += u32::from(ran.stdout.contains("Too many open files"));
+    }
+    assert!(unknown > 0, "it needs no descriptors");
 }
 
 /// A refused thread is an error of the system, and no defect of the program.

@@ -18,8 +18,8 @@ use horus_core::namespace::NamespaceConfig;
 use super::Finding;
 use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
-pub(super) use process::open_namespaces_of;
-use process::{Credentials, OpenNamespace, PeerProcess};
+use process::{Credentials, PeerProcess};
+pub(super) use process::{OpenNamespace, open_namespaces_of};
 
 /// Compares the process `pid` with this command. The command represents any program that the user
 /// starts in the same shell.
