@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 
+use unicode_width::UnicodeWidthStr as _;
+
 use super::style::{Style, Tone};
 
 /// The spaces between two columns of a table.
 pub(crate) const COLUMN_GAP: &str = "  ";
 
-/// Minimum length to which a name in a table is shortened, in characters.
-const NAME_CHARACTERS_MIN: usize = 12;
+/// Minimum width to which a name in a table is shortened, in columns of a terminal.
+const NAME_WIDTH_MIN: usize = 12;
 
 /// A column of a table: its title, and whether its cells are names, words or numbers.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +147,7 @@ impl Table {
 
     /// Returns the row of titles, and then the rows of the table. All cells of a column are padded
     /// to the same width. If `width` is given, names are shortened until a row fits into that many
-    /// characters, if possible.
+    /// columns of a terminal, if possible.
     pub(crate) fn fitted_rows(&self, width: Option<usize>) -> Vec<Vec<Cell>> {
         let widths = self.column_widths(width);
         let titles = self.columns.iter().map(|column| column.title.into());
@@ -154,10 +156,13 @@ impl Table {
             let cells = self.columns.iter().zip(row).zip(&widths);
             let cells = cells.map(|((column, cell), width)| {
                 let text = shorten_middle(&cell.text, *width);
+                // WHY not the padding of `format!`: it counts characters, and some take two
+                // columns or none.
+                let padding = " ".repeat(width.saturating_sub(text.width()));
                 let text = if column.is_number {
-                    format!("{text:>width$}")
+                    padding + &text
                 } else {
-                    format!("{text:<width$}")
+                    text + &padding
                 };
                 Cell::toned(cell.tone, text)
             });
@@ -169,14 +174,14 @@ impl Table {
             .collect()
     }
 
-    /// Returns the width of each column in characters. If the whole row would be wider than
-    /// `limit`, makes the columns of names narrower, but not below [`NAME_CHARACTERS_MIN`].
+    /// Returns the width of each column, in columns of a terminal. If the whole row would be wider
+    /// than `limit`, makes the columns of names narrower, but not below [`NAME_WIDTH_MIN`].
     fn column_widths(&self, limit: Option<usize>) -> Vec<usize> {
         let columns = self.columns.iter().enumerate();
         let mut widths: Vec<usize> = columns
             .map(|(index, column)| {
-                let cells = self.rows.iter().map(|row| row[index].text.chars().count());
-                cells.chain([column.title.len()]).max().unwrap_or(0)
+                let cells = self.rows.iter().map(|row| row[index].text.width());
+                cells.chain([column.title.width()]).max().unwrap_or(0)
             })
             .collect();
         let Some(limit) = limit else { return widths };
@@ -185,7 +190,7 @@ impl Table {
         while excess > 0 {
             let names = (0..widths.len()).filter(|index| self.columns[*index].may_shrink);
             let widest = names.max_by_key(|index| widths[*index]);
-            let Some(widest) = widest.filter(|index| widths[*index] > NAME_CHARACTERS_MIN) else {
+            let Some(widest) = widest.filter(|index| widths[*index] > NAME_WIDTH_MIN) else {
                 break;
             };
             widths[widest] -= 1;
@@ -195,18 +200,20 @@ impl Table {
     }
 }
 
-/// Returns `text` shortened to at most `width` characters. If the text is longer, its middle is
-/// left out.
+/// Returns `text` shortened to at most `width` columns of a terminal. If the text is wider, its
+/// middle is left out.
 fn shorten_middle(text: &str, width: usize) -> String {
-    let count = text.chars().count();
-    if count <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
     let kept = width.saturating_sub(1);
-    let (front, back) = (kept - kept / 2, kept / 2);
-    let front: String = text.chars().take(front).collect();
-    let back: String = text.chars().skip(count - back).collect();
-    format!("{front}…{back}")
+    let (front_width, back_width) = (kept - kept / 2, kept / 2);
+    let ends = || text.char_indices().map(|(index, _)| index);
+    let mut fronts = ends().rev().map(|end| &text[..end]);
+    let mut backs = ends().map(|begin| &text[begin..]);
+    let front = fronts.find(|part| part.width() <= front_width);
+    let back = backs.find(|part| part.width() <= back_width);
+    format!("{}…{}", front.unwrap_or(""), back.unwrap_or(""))
 }
 
 #[cfg(test)]
@@ -255,6 +262,37 @@ mod tests {
             narrowest.contains("horus/…tatus  Imu        0\n"),
             "{narrowest}"
         );
+    }
+
+    /// Chinese characters and most emoji take two columns of a terminal, and an accent that is a
+    /// character of its own takes none.
+    #[test]
+    fn wide_characters_do_not_move_columns() {
+        let columns = || [Column::name("NODE"), Column::number("LOST")];
+        let written = |names: &[&str], width| {
+            let mut table = Table::new(columns());
+            for name in names {
+                table.add_row([(*name).into(), "7".into()]);
+            }
+            let mut text = Vec::new();
+            let style = Style::choose(ColorChoice::Never, false);
+            table.write(&mut text, style, width).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        let names = ["手臂左", "arm", "🤖", "e\u{301}te\u{301}"];
+        let expected = "NODE    LOST\n\
+                        手臂左     7\n\
+                        arm        7\n\
+                        🤖         7\n\
+                        e\u{301}te\u{301}        7\n";
+        assert_eq!(written(&names, None), expected);
+        assert_eq!(written(&names, Some(12)), expected);
+        // As wide as 18 characters of Latin.
+        let names = ["机器人左手臂控制器", "arm"];
+        let expected = "NODE          LOST\n\
+                        机器人…制器      7\n\
+                        arm              7\n";
+        assert_eq!(written(&names, Some(18)), expected);
     }
 
     #[test]
