@@ -12,14 +12,26 @@ const RAW_BASELINES: &str = env!("CARGO_BIN_EXE_raw_baselines");
 /// Long enough for any machine; a hang is what is being excluded.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A run that would take hours.
-fn endless_run() -> Child {
-    Command::new(RAW_BASELINES)
-        .args(["--filter", "cross_process", "--samples", "100000000000"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+/// A run that would take hours; killed when dropped, so that it does not go on after a failure.
+struct EndlessRun(Child);
+
+impl EndlessRun {
+    fn start() -> Self {
+        let run = Command::new(RAW_BASELINES)
+            .args(["--filter", "cross_process", "--samples", "100000000000"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self(run)
+    }
+}
+
+impl Drop for EndlessRun {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn wait_until<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
@@ -78,20 +90,19 @@ fn wait_with_patience(process: &mut Child) -> ExitStatus {
 
 #[test]
 fn a_child_does_not_outlive_its_parent() {
-    let mut parent = endless_run();
-    let child = wait_until("the child's start", || child_of(parent.id()));
-    parent.kill().unwrap();
-    parent.wait().unwrap();
+    let parent = EndlessRun::start();
+    let child = wait_until("the child's start", || child_of(parent.0.id()));
+    drop(parent);
     wait_until("the child's end", || (!is_running(child)).then_some(()));
 }
 
 #[test]
 fn a_parent_whose_child_is_killed_fails_and_says_so() {
-    let mut parent = endless_run();
-    let child = wait_until("the child's start", || child_of(parent.id()));
+    let mut parent = EndlessRun::start();
+    let child = wait_until("the child's start", || child_of(parent.0.id()));
     kill(child);
-    assert_eq!(wait_with_patience(&mut parent).code(), Some(1));
+    assert_eq!(wait_with_patience(&mut parent.0).code(), Some(1));
     let mut message = String::new();
-    io::Read::read_to_string(&mut parent.stderr.take().unwrap(), &mut message).unwrap();
+    io::Read::read_to_string(&mut parent.0.stderr.take().unwrap(), &mut message).unwrap();
     assert!(message.starts_with("raw_baselines: "), "{message}");
 }

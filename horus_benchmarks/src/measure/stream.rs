@@ -1,5 +1,7 @@
 //! Streams: messages sent as fast as possible. Each is verified, and each loss is counted exactly.
 
+use std::time::{Duration, Instant};
+
 use serde::{Deserialize, Serialize};
 
 use crate::measure::bracket::RoundBetweenFloors;
@@ -121,7 +123,7 @@ pub fn stream_send<P: Payload>(
         watch.spin_until(|| end.send(&message).then_some(()))?;
     }
     let elapsed_ticks = source.read_at_end().since(start);
-    deliver_last_message(end, &P::compose(plan.last_seq()));
+    deliver_last_message(end, &P::compose(plan.last_seq()), watch);
     Ok(SenderResult { elapsed_ticks })
 }
 
@@ -166,19 +168,21 @@ fn keep_first_error(outcome: &mut Result<(), CorruptMessage>, corrupt: CorruptMe
     *outcome = outcome.and(Err(corrupt));
 }
 
-/// Maximum number of attempts to deliver the last message of a stream.
-const LAST_MESSAGE_ATTEMPTS_MAX: u32 = 1000;
-
 fn may_drop_messages<P, E: Endpoint<P>>(_end: &E) -> bool {
     E::MAY_DROP_MESSAGES
 }
 
 /// If the endpoint may drop messages, sends the last one again until the receiver has confirmed it.
-fn deliver_last_message<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
+/// Gives up if `watch` says so.
+fn deliver_last_message<P: Copy>(end: &mut impl Endpoint<P>, last: &P, watch: &OtherEndWatch) {
     let mut answer = *last;
-    let mut attempts = 0..LAST_MESSAGE_ATTEMPTS_MAX;
-    while may_drop_messages::<P, _>(end) && !end.recv(&mut answer) && attempts.next().is_some() {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+    let since = Instant::now();
+    // WHY no error: the confirmation may be lost, too.
+    while may_drop_messages::<P, _>(end)
+        && !end.recv(&mut answer)
+        && watch.check_wait(since).is_ok()
+    {
+        std::thread::sleep(Duration::from_millis(1));
         end.send(last);
     }
 }

@@ -102,6 +102,12 @@ impl OtherEndWatch {
         if !wait.inner_loops.is_multiple_of(LOOPS_PER_PEER_CHECK) {
             return Ok(());
         }
+        self.check_wait(since)
+    }
+
+    /// Returns an error if the other end has died, or if a wait that began at `since` has taken too
+    /// long.
+    pub fn check_wait(&self, since: Instant) -> Result<(), WaitError> {
         if (self.is_other_end_gone)() {
             return Err(WaitError::PeerGone);
         }

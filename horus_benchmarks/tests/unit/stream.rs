@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use horus_benchmarks::measure::bracket::RoundBetweenFloors;
-use horus_benchmarks::measure::endpoint::ClosureEndpoint;
+use horus_benchmarks::measure::endpoint::{ClosureEndpoint, Endpoint};
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::stream::*;
 use horus_benchmarks::measure::tsc::TickSource;
@@ -92,6 +92,44 @@ fn the_sender_offers_each_message_until_there_is_room() {
     )
     .unwrap();
     assert_eq!(taken, [11, 12, 13, 14, 15, 16]);
+}
+
+/// An endpoint whose other end, which has reported that it is ready, confirms the last message when
+/// it was sent `confirmed_after` times.
+struct LateConfirmation {
+    is_ready: bool,
+    sends_of_last: u32,
+    confirmed_after: u32,
+}
+
+impl Endpoint<Message> for LateConfirmation {
+    const MAY_DROP_MESSAGES: bool = true;
+
+    fn send(&mut self, message: &Message) -> bool {
+        self.sends_of_last += u32::from(message.seq() == PLAN.last_seq());
+        true
+    }
+
+    fn recv(&mut self, message: &mut Message) -> bool {
+        *message = Message::compose(PLAN.first_seq);
+        std::mem::replace(&mut self.is_ready, false) || self.sends_of_last >= self.confirmed_after
+    }
+}
+
+/// A receiver may have no CPU for some seconds.
+#[test]
+fn the_last_message_is_repeated_until_it_is_confirmed_or_the_receiver_is_gone() {
+    let send = |confirmed_after, watch: &OtherEndWatch| {
+        let mut end = LateConfirmation {
+            is_ready: true,
+            sends_of_last: 0,
+            confirmed_after,
+        };
+        stream_send(&mut end, &PLAN, TickSource::detect(), watch).unwrap();
+        end.sends_of_last
+    };
+    assert_eq!(send(1200, &OtherEndWatch::new(true, || false)), 1200);
+    assert!(send(1200, &OtherEndWatch::new(true, || true)) < 1200);
 }
 
 #[test]
