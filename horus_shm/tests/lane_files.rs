@@ -339,7 +339,7 @@ fn a_forked_child_finds_the_extents_of_a_topic() {
     let mut to_all = producer(&segment).unwrap();
     let mut from_all = consumer(&segment).unwrap();
     to_all.send(1).unwrap();
-    let pid = common::fork(|| {
+    let is_well = common::fork_and_join(|| {
         spawn::die_with_parent();
         let namespace = spawn::namespace(dir.path());
         let segment = open(&namespace, "kept");
@@ -349,7 +349,7 @@ fn a_forked_child_finds_the_extents_of_a_topic() {
         to_all.send(2).unwrap();
         is_history && to_all.raw().lane() == 1 && reader.recv() == Some(2)
     });
-    assert!(common::join_fork(pid));
+    assert!(is_well);
     assert_eq!([from_all.recv(), from_all.recv()], [Some(1), Some(2)]);
     assert_eq!(spawn::lane_files(&namespace).len(), 2);
     to_all.send(3).unwrap();

@@ -261,6 +261,15 @@ pub fn fork(body: impl FnOnce() -> bool) -> i32 {
     pid
 }
 
+/// Forks, and waits for the child, which exits with the result of `body`. Returns that result.
+///
+/// Waits until no thread prevents the start of children: the child has a copy of each descriptor of
+/// this process until it exits. `body` must not start a child itself.
+pub fn fork_and_join(body: impl FnOnce() -> bool) -> bool {
+    let _exclusive = CHILD_STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    join_fork(fork(body))
+}
+
 /// Waits for a forked child, and returns whether its `body` returned true.
 pub fn join_fork(pid: i32) -> bool {
     let mut status = 0;
