@@ -95,7 +95,7 @@ fn a_program_whose_namespace_was_removed_is_a_fault() {
     let mut program = robot.program();
     program.tell("publish best_effort cmd_vel");
     assert_eq!(robot.run("doctor").code, 0);
-    std::fs::remove_dir_all(robot.namespace().path()).unwrap();
+    robot.remove_namespace("default");
     let ran = robot.run("doctor");
     let (pid, path) = (program.id(), robot.namespace().path());
     let found = format!(
@@ -246,7 +246,7 @@ fn a_peer_whose_namespace_was_removed_has_to_be_restarted() {
     let robot = Robot::new();
     let mut peer = robot.program();
     peer.tell("publish best_effort cmd_vel");
-    std::fs::remove_dir_all(robot.dir().join("default")).unwrap();
+    robot.remove_namespace("default");
     let mut newer = robot.program();
     newer.tell("publish best_effort cmd_vel");
     let ran = robot.run(&format!("doctor --peer {}", peer.id()));

@@ -1,6 +1,6 @@
 //! Topics on which messages come without a pause, faster than a command reads them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -107,7 +107,18 @@ fn a_rare_message_of_a_flood_is_printed_soon() {
 fn losses_are_counted_however_echo_ends() {
     let robot = Robot::new();
     let _flood = Flood::start(&robot, "cmd_vel");
-    for options in ["-n 3000", "-n 100000000 --timeout 0.5"] {
+    let attempts = [
+        "-n 3000",
+        "-n 100000000 --timeout 0.5",
+        "-n 100000000 --timeout 5",
+        "-n 100000000 --timeout 50",
+    ];
+    let mut ends = BTreeSet::new();
+    for options in attempts {
+        let is_by_time = options.contains("--timeout");
+        if ends.contains(&is_by_time) {
+            continue;
+        }
         let ran = robot.run(&format!("topic echo cmd_vel --json {options}"));
         let mut last = BTreeMap::new();
         let mut missing = 0;
@@ -117,7 +128,11 @@ fn losses_are_counted_however_echo_ends() {
                 missing += sequence - before - 1;
             }
         }
-        assert!(missing > 0, "{options}: it has lost nothing");
+        // WHY again: on a busy machine, the command may read once only before its time is over.
+        if missing == 0 {
+            continue;
+        }
+        ends.insert(is_by_time);
         let notes = ran.stderr.lines();
         let notes =
             notes.filter_map(|line| line.strip_suffix(" messages lost here, it is too fast"));
@@ -132,6 +147,7 @@ fn losses_are_counted_however_echo_ends() {
             ran.stderr
         );
     }
+    assert_eq!(ends.len(), 2, "it has lost nothing");
     let ran = robot.run("topic echo cmd_vel --timeout 0.2");
     let summary = ran.stderr.lines().last().unwrap_or_default();
     assert!(summary.ends_with(" lost here"), "{}", ran.stderr);

@@ -266,16 +266,26 @@ fn what_a_shell_has_started_may_stop_in_order_without_proc() {
         echo up
         while :; do sleep 0.01; done";
     file(&robot, "driver", script);
-    let programs = "{programs: {a: {command: ['sh', '-c', 'sh driver; :'], stop_timeout: 3}}}";
-    let path = file(&robot, "robot.json5", programs);
-    let inner = robot.command(&format!("launch {} --json", path.display()));
     let script = format!("exec unshare {} \"$@\"", border.join(" "));
-    let stream = Stream::spawn(&mut wrapped(&inner, &script));
-    stream.line_with("\"text\":\"up\"");
-    stream.signal(libc::SIGINT);
-    stream.line_with("\"text\":\"off\"");
-    let ran = stream.wait();
-    assert!(ran.stdout.contains(&event("a", "ended")), "{ran:?}");
+    let stop = |stop_timeout: u32| {
+        let program =
+            format!("command: ['sh', '-c', 'sh driver; :'], stop_timeout: {stop_timeout}");
+        let programs = format!("{{programs: {{a: {{{program}}}}}}}");
+        let path = file(&robot, "robot.json5", &programs);
+        let inner = robot.command(&format!("launch {} --json", path.display()));
+        let stream = Stream::spawn(&mut wrapped(&inner, &script));
+        stream.line_with("\"text\":\"up\"");
+        stream.signal(libc::SIGINT);
+        stream.wait()
+    };
+    let off = "\"text\":\"off\"";
+    let mut ran = stop(3);
+    if !ran.stdout.contains(off) {
+        // The machine may be busy. WHY not at once: the stop takes all of this time.
+        ran = stop(60);
+    }
+    let (_, end) = ran.stdout.split_once(off).expect(&ran.stdout);
+    assert!(end.contains(&event("a", "ended")), "{ran:?}");
     // It is not known whether others of its group run on, and that is no failure of the program.
     assert!(!ran.stdout.contains(&event("a", "killed")), "{ran:?}");
     assert_eq!(ran.code, 0, "{ran:?}");

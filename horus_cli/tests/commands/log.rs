@@ -148,7 +148,7 @@ fn lines_are_followed_before_the_first_program_and_after_a_removal() {
         program.tell(&format!("publish imu {name}"));
         assert!(follow.line().ends_with(" elbow: up"));
         watch.line_with(&format!("\"topic\":\"{name}\""));
-        std::fs::remove_dir_all(robot.dir().join("new")).unwrap();
+        robot.remove_namespace("new");
     }
     for (stream, note) in [(follow, "\n2 lines, 0 lost\n"), (watch, "")] {
         stream.signal(libc::SIGINT);
@@ -182,7 +182,7 @@ fn the_last_lines_before_a_removal_are_followed() {
     });
     one.tell("log error elbow jammed");
     one.kill();
-    std::fs::remove_dir_all(robot.dir().join("new")).unwrap();
+    robot.remove_namespace("new");
     let mut two = program("two");
     two.tell("log info elbow again");
     follow.signal(libc::SIGCONT);

@@ -1,7 +1,6 @@
 //! Reports about topics that were removed: only by the command itself.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -22,20 +21,18 @@ fn what_others_remove_is_not_reported_as_removed() {
     let _publisher = topic.publisher().unwrap();
     let file = robot.namespace().topics_path().join("brief");
     let away = robot.dir().join("away");
-    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                for (from, to) in [(&file, &away), (&away, &file)] {
-                    fs::rename(from, to).unwrap();
-                    thread::sleep(Duration::from_micros(500));
-                }
-            }
+        let commands = scope.spawn(|| {
+            let runs = (0..RUNS).map(|_| (robot.run("clean"), robot.run("doctor")));
+            runs.collect::<Vec<_>>()
         });
-        let runs = (0..RUNS).map(|_| (robot.run("clean"), robot.run("doctor")));
-        let runs: Vec<_> = runs.collect();
-        is_over.store(true, Ordering::Relaxed);
-        for (cleaned, found) in runs {
+        while !commands.is_finished() {
+            for (from, to) in [(&file, &away), (&away, &file)] {
+                fs::rename(from, to).unwrap();
+                thread::sleep(Duration::from_micros(500));
+            }
+        }
+        for (cleaned, found) in commands.join().unwrap() {
             assert!(!cleaned.stdout.contains("removed"), "{cleaned:?}");
             assert!(found.stdout.contains("stale topics: none\n"), "{found:?}");
         }

@@ -1,7 +1,5 @@
 //! Commands that run while somebody removes the namespace, and programs start in a new one.
 
-use std::fs;
-
 use horus_core::introspect::processes;
 
 use crate::common::{Program, Robot, until};
@@ -9,7 +7,7 @@ use crate::launch::number;
 
 /// Removes the directory of the namespace, and starts a program in a new one that publishes `new`.
 fn replace_namespace(robot: &Robot) -> Program {
-    fs::remove_dir_all(robot.dir().join("default")).unwrap();
+    robot.remove_namespace("default");
     let mut program = robot.program();
     program.tell("publish cmd_vel new");
     program
@@ -78,7 +76,7 @@ fn a_black_box_is_followed_into_the_namespace_of_the_name() {
     });
     let stream = robot.stream("blackbox arm -f --kind scheduler_started --json");
     let first = stream.line();
-    fs::remove_dir_all(robot.dir().join("default")).unwrap();
+    robot.remove_namespace("default");
     let mut new = robot.program();
     new.tell("schedule arm");
     let second = stream.line();

@@ -63,8 +63,7 @@ fn a_namespace_that_was_created_again_is_sampled() {
     let _before = open("before");
     let stream = robot.stream("top --json -i 0.5 -N again");
     stream.line_with("\"topic\":\"before\"");
-    let dir = robot.dir().join("again");
-    std::fs::remove_dir_all(&dir).unwrap();
+    robot.remove_namespace("again");
     let _after = open("after");
     let sample = stream.line_with("\"topic\":\"after\"");
     assert!(!sample.contains("\"before\""), "{sample}");

@@ -6,13 +6,12 @@
     reason = "each module of tests uses a part"
 )]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
-use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -123,6 +122,21 @@ impl Robot {
         Program::spawn(self, namespace)
     }
 
+    /// Removes the directory of a namespace, although its processes may run on.
+    #[track_caller]
+    pub fn remove_namespace(&self, name: &str) {
+        let dir = self.dir().join(name);
+        // WHY again: a process may add a file to a directory that is just emptied.
+        until(
+            "the namespace is removed",
+            || match std::fs::remove_dir_all(&dir) {
+                Ok(()) => true,
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => false,
+                Err(error) => panic!("{}: {error}", dir.display()),
+            },
+        );
+    }
+
     /// Runs the command until its output is as wanted.
     pub fn until(&self, arguments: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begin = Instant::now();
@@ -161,25 +175,32 @@ pub fn limit_memory(pid: u32, is_limited: bool) {
 /// Opens a new terminal of 80 columns. Returns its end for the person before it, and that for
 /// programs.
 pub fn open_terminal() -> [OwnedFd; 2] {
-    let (mut outer, mut inner) = (-1, -1);
-    let (name, settings) = (null_mut(), null_mut());
+    // WHY not `openpty`: until the descriptors are closed by `exec`, too, a child of another test
+    // may keep a copy, and the terminal would not be closed with this one.
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: the call takes no pointer.
+    let outer = owned_descriptor(unsafe { libc::posix_openpt(flags) });
+    // SAFETY: the descriptor is open.
+    assert_eq!(unsafe { libc::unlockpt(outer.as_raw_fd()) }, 0);
+    // SAFETY: the call takes no pointer.
+    let inner = unsafe { libc::ioctl(outer.as_raw_fd(), libc::TIOCGPTPEER, flags) };
+    let inner = owned_descriptor(inner);
     let size = libc::winsize {
         ws_row: 24,
         ws_col: 80,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    // SAFETY: the two descriptors can be written, the size can be read, and the other pointers may
-    // be null.
-    let opened = unsafe { libc::openpty(&mut outer, &mut inner, name, settings, &size) };
-    assert_eq!(opened, 0);
-    [outer, inner].map(|descriptor| {
-        // SAFETY: it is open, and nothing else owns it.
-        let set = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
-        assert_eq!(set, 0);
-        // SAFETY: as above.
-        unsafe { OwnedFd::from_raw_fd(descriptor) }
-    })
+    // SAFETY: the call reads `size`.
+    let set = unsafe { libc::ioctl(outer.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
+    assert_eq!(set, 0);
+    [outer, inner]
+}
+
+fn owned_descriptor(opened: i32) -> OwnedFd {
+    assert!(opened >= 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: it is open, and nothing else owns it.
+    unsafe { OwnedFd::from_raw_fd(opened) }
 }
 
 /// Returns a command that executes `script` in a shell. Its arguments are `command`.
