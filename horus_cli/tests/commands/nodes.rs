@@ -3,7 +3,7 @@
 use horus_core::message::EmergencyStop;
 use horus_core::scheduler::emergency_stop_publisher;
 
-use crate::common::{Program, Robot};
+use crate::common::{Program, Ran, Robot, until};
 use crate::golden::{check_json, check_json_except};
 
 /// The keys of counts and times that differ from run to run.
@@ -29,6 +29,35 @@ fn arm(robot: &Robot) -> Program {
     program
 }
 
+/// Runs a command for a scheduler that must succeed, and returns its output.
+#[track_caller]
+fn apply(robot: &Robot, command: &str) -> String {
+    // WHY so long: it ends when the command is applied, however slow the machine is.
+    robot.answer(&format!("{command} --timeout 120"))
+}
+
+/// Returns the output of a command that shows states.
+///
+/// WHY again: a scheduler that gets no CPU time for two seconds is shown as not responding.
+fn state_of(robot: &Robot, command: &str) -> String {
+    robot.until(command, |text| !text.contains("not_responding"))
+}
+
+/// Engages the emergency stop, and returns the result of the command. Repeats it if a scheduler
+/// gets no CPU time and therefore counts as one that does not respond.
+fn engage(robot: &Robot, arguments: &[&str]) -> Ran {
+    let arguments = [&["estop", "engage"], arguments].concat();
+    let mut ran = robot.run_with(&arguments);
+    until("the scheduler responds", || {
+        let is_late = ran.code == 1 && ran.stderr.contains("has published no status for");
+        if is_late {
+            ran = robot.run_with(&arguments);
+        }
+        !is_late
+    });
+    ran
+}
+
 /// Returns the line of a table that begins with this word, with one space between its cells.
 fn row(table: &str, name: &str) -> String {
     let line = table.lines().find(|line| line.starts_with(name)).unwrap();
@@ -39,7 +68,7 @@ fn row(table: &str, name: &str) -> String {
 fn nodes_are_listed_with_their_metrics() {
     let robot = Robot::new();
     let _program = arm(&robot);
-    let list = robot.answer("node list");
+    let list = state_of(&robot, "node list");
     assert!(row(&list, "NODE").starts_with("NODE SCHEDULER CLASS RATE STATE MISSES p99"));
     let controller = row(&list, "controller");
     assert!(
@@ -48,16 +77,16 @@ fn nodes_are_listed_with_their_metrics() {
     );
     let long = robot.until("node list -l", |list| list.contains("no such port"));
     assert!(long.contains("LAST ERROR"), "{long}");
-    let json = robot.answer("node list --json");
+    let json = state_of(&robot, "node list --json");
     assert!(
         json.starts_with("{\"horus\":1,\"nodes\":[{\"scheduler\":\"arm\","),
         "{json}"
     );
     check_json_except("node_list", &json, &METRICS);
-    let info = robot.answer("node info driver --json");
+    let info = state_of(&robot, "node info driver --json");
     assert!(info.contains("\"failures\":1"), "{info}");
     check_json_except("node_info", &info, &METRICS);
-    let text = robot.answer("node info arm/driver");
+    let text = state_of(&robot, "node info arm/driver");
     for part in [
         "driver: active, real_time at 100.0 Hz, scheduler arm",
         "1 failed",
@@ -68,14 +97,10 @@ fn nodes_are_listed_with_their_metrics() {
     robot
         .run("node info drivr")
         .failed(3, &["no node 'drivr'", "Near: driver"]);
-    let table = robot.answer("scheduler list");
+    let table = state_of(&robot, "scheduler list");
     assert!(row(&table, "arm").contains(" running 3 "), "{table}");
-    check_json(
-        "scheduler_list",
-        &robot
-            .answer("scheduler list --json")
-            .replace("process_id", "pid"),
-    );
+    let json = state_of(&robot, "scheduler list --json");
+    check_json("scheduler_list", &json.replace("process_id", "pid"));
 }
 
 #[test]
@@ -83,17 +108,17 @@ fn commands_return_when_they_are_applied() {
     let robot = Robot::new();
     let _program = arm(&robot);
     let state = |node: &str| {
-        let info = robot.answer(&format!("node info {node} --json"));
+        let info = state_of(&robot, &format!("node info {node} --json"));
         let (_, rest) = info.split_once("\"state\":\"").unwrap();
         rest.split('"').next().unwrap().to_owned()
     };
-    check_json("node_pause", &robot.answer("node pause planner --json"));
+    check_json("node_pause", &apply(&robot, "node pause planner --json"));
     assert_eq!(state("planner"), "paused");
-    robot.answer("node resume planner");
+    apply(&robot, "node resume planner");
     assert_eq!(state("planner"), "active");
-    robot.answer("node rate planner 20");
+    apply(&robot, "node rate planner 20");
     assert!(row(&robot.answer("node list"), "planner").contains(" 20.0 Hz "));
-    robot.answer("node stop arm/planner");
+    apply(&robot, "node stop arm/planner");
     assert_eq!(state("planner"), "stopped");
     robot.run("node rate planner 0").failed_with_usage();
     robot.run("node pause plannr").failed(3, &["Near: planner"]);
@@ -105,8 +130,8 @@ fn commands_return_when_they_are_applied() {
     });
     let ran = robot.run("node pause controller");
     ran.failed(2, &["several nodes", "arm/controller", "leg/controller"]);
-    robot.answer("node pause leg/controller");
-    let stopped = robot.answer("scheduler stop leg --json");
+    apply(&robot, "node pause leg/controller");
+    let stopped = apply(&robot, "scheduler stop leg --json");
     check_json("scheduler_stop", &stopped);
     let table = robot.answer("scheduler list");
     assert!(row(&table, "leg").contains(" stopped "), "{table}");
@@ -140,8 +165,8 @@ fn commands_that_no_node_can_apply_are_refused_at_once() {
         4,
         &["scheduler 'arm' has refused the command: ", "deadline"],
     );
-    robot.answer("node rate punctual 15");
-    robot.answer("node stop punctual");
+    apply(&robot, "node rate punctual 15");
+    apply(&robot, "node stop punctual");
     let stopped = [
         "node 'punctual' of scheduler 'arm' is stopped for the rest of the run",
         "start its program again",
@@ -151,7 +176,7 @@ fn commands_that_no_node_can_apply_are_refused_at_once() {
             .run(&format!("node {command} {never}"))
             .failed(4, &stopped);
     }
-    robot.answer("node stop punctual");
+    apply(&robot, "node stop punctual");
 }
 
 #[test]
@@ -199,7 +224,7 @@ fn a_process_that_is_suspended_does_not_look_alive() {
 fn nodes_of_a_scheduler_that_ended_in_order_are_stopped() {
     let robot = Robot::new();
     let program = arm(&robot);
-    robot.answer("scheduler stop arm");
+    apply(&robot, "scheduler stop arm");
     program.kill();
     let list = robot.until("node list", |list| !list.contains(" active "));
     assert_eq!(list.matches(" stopped ").count(), 3, "{list}");
@@ -214,7 +239,7 @@ fn the_doctor_names_schedulers_that_have_died_until_they_run_again() {
     let robot = Robot::new();
     let check = "scheduler has died";
     let program = arm(&robot);
-    robot.answer("scheduler stop arm");
+    apply(&robot, "scheduler stop arm");
     program.kill();
     robot.until("scheduler list", |list| list.contains(" stopped "));
     let found = robot.run("doctor").stdout;
@@ -284,7 +309,7 @@ fn a_black_box_outlives_its_scheduler() {
     let times = ["timestamp_ns", "monotonic_ns", "process_id", "tick"];
     check_json_except("blackbox", &failed, &times);
     let follow = robot.stream("blackbox arm -f --kind paused --json");
-    robot.answer("node pause planner");
+    apply(&robot, "node pause planner");
     let line = follow.line();
     assert!(
         line.contains("\"node\":\"planner\",\"kind\":\"paused\""),
@@ -347,7 +372,7 @@ fn a_black_box_outlives_its_scheduler() {
         (0, "", note)
     );
     assert_eq!(robot.run("blackbox arm --kind late").code, 2);
-    robot.answer("node pause controller");
+    apply(&robot, "node pause controller");
     assert!(follow.line().contains("\"node\":\"controller\""));
     follow.signal(libc::SIGINT);
     assert_eq!(follow.wait().code, 0);
@@ -397,11 +422,7 @@ fn an_emergency_stop_reaches_all_schedulers() {
     let robot = Robot::new();
     assert_eq!(robot.answer("estop status"), "never engaged\n");
     let _program = arm(&robot);
-    let said = robot
-        .command_with(&["estop", "engage", "--reason", "front hit"])
-        .output()
-        .unwrap();
-    assert!(said.status.success());
+    engage(&robot, &["--reason", "front hit"]).succeeded();
     robot.until("scheduler list", |list| list.contains("emergency_stop"));
     let status = robot.run("estop status");
     assert_eq!(status.code, 1, "{status:?}");
@@ -416,8 +437,8 @@ fn an_emergency_stop_reaches_all_schedulers() {
         &mask_time(&robot.run("estop status --json").stdout),
     );
     // A node can be paused and resumed meanwhile, and is in its safe state all the time.
-    robot.answer("node pause planner");
-    let table = robot.answer("node list");
+    apply(&robot, "node pause planner");
+    let table = state_of(&robot, "node list");
     assert!(
         row(&table, "planner").contains(" safe_state, paused "),
         "{table}"
@@ -426,10 +447,10 @@ fn an_emergency_stop_reaches_all_schedulers() {
         row(&table, "controller").contains(" safe_state "),
         "{table}"
     );
-    let info = robot.answer("node resume planner --json");
+    let info = apply(&robot, "node resume planner --json");
     let is_paused = "\"state\":\"safe_state\",\"is_paused\":false";
     assert!(info.contains(is_paused), "{info}");
-    robot.answer("node pause planner");
+    apply(&robot, "node pause planner");
     let released = robot.answer("estop release");
     assert!(
         released.ends_with("Z released by horus estop\n"),
@@ -452,7 +473,7 @@ fn a_suspended_scheduler_does_not_count_as_stopped() {
     };
     signal(libc::SIGSTOP);
     let pid = program.id();
-    crate::common::until("the process is suspended", || {
+    until("the process is suspended", || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.contains(") T ")
     });
@@ -466,7 +487,7 @@ fn a_suspended_scheduler_does_not_count_as_stopped() {
     assert!(ran.stdout.contains("EMERGENCY STOP"), "{ran:?}");
     signal(libc::SIGCONT);
     robot.until("scheduler list", |list| list.contains("emergency_stop"));
-    robot.answer("estop engage");
+    engage(&robot, &[]).succeeded();
     // It is also named if another message counts.
     let release = EmergencyStop {
         monotonic_ns: u64::MAX / 2,
@@ -492,7 +513,7 @@ fn an_emergency_stop_that_stops_nothing_is_no_success() {
         "Live schedulers in other namespaces: 'default' (arm)",
     ];
     ran.failed(3, &parts);
-    assert!(robot.answer("scheduler list").contains("running"));
+    assert!(state_of(&robot, "scheduler list").contains("running"));
     // It is kept, and another one is in the namespace that exists now.
     assert_eq!(robot.run("-N typo estop status").code, 1);
     let json = robot.run("-N typo estop engage --json");
@@ -520,7 +541,7 @@ fn an_emergency_stop_that_stops_nothing_is_no_success() {
     let status = robot.run("-N typo estop status");
     assert_eq!(status.code, 0, "{status:?}");
     assert!(status.stderr.contains("'default' (arm)"), "{status:?}");
-    let ran = robot.run("estop engage");
+    let ran = engage(&robot, &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let sent = "sent to the schedulers of namespace 'default': arm\n";
     assert_eq!(ran.stderr, sent);
