@@ -19,7 +19,7 @@ static void schedule(void) {
     EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "stops", NULL, &node));
     EXPECT(HORUS_OK, horus_scheduler_start(scheduler));
     EXPECT(HORUS_OK, horus_scheduler_metrics(scheduler, "stops", &figures));
-    EXPECT(HORUS_STOPPED, horus_scheduler_run_for(scheduler, 1000000000));
+    EXPECT(HORUS_STOPPED, horus_scheduler_run_for(scheduler, 60000000000));
     EXPECT(HORUS_STOPPED, horus_scheduler_tick_once(scheduler));
     EXPECT(HORUS_OK, horus_scheduler_finish(scheduler));
     EXPECT(HORUS_OK, horus_scheduler_report(scheduler, &report));
