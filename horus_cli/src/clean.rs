@@ -9,7 +9,7 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use serde::Serialize;
 
 use crate::context::{Context, namespace_path};
-use crate::estop::check_stop_is_not_engaged;
+use crate::estop::remove_stop_topic;
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -63,20 +63,23 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let mut is_left = Vec::new();
         attempts = kept.len();
         for name in kept {
-            if name == EMERGENCY_STOP_TOPIC
-                && let Err(failure) = check_stop_is_not_engaged(&namespace)
-            {
-                if failure.is_refused() {
-                    is_left.push(name);
-                }
-                stop_failure = Some(failure);
-                continue;
-            }
-            match remove_topic(&namespace, &name) {
+            let is_stop = name == EMERGENCY_STOP_TOPIC;
+            let is_gone = if is_stop {
+                remove_stop_topic(&namespace)
+            } else {
+                remove_topic(&namespace, &name).map_err(|error| Failure::from_topic_error(&error))
+            };
+            match is_gone {
                 Ok(true) => _ = removed.insert(name),
                 Ok(false) => is_left.push(name),
                 // WHY no return: the report names what was removed before.
-                Err(error) => failures.push(Failure::from_topic_error(&error)),
+                Err(failure) if is_stop => {
+                    if failure.is_refused() {
+                        is_left.push(name);
+                    }
+                    stop_failure = Some(failure);
+                }
+                Err(failure) => failures.push(failure),
             }
         }
         kept = is_left;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use horus_core::introspect::{Inspector, LivenessCache};
 use horus_core::message::{EmergencyStop, Text};
-use horus_core::namespace::{Namespace, NamespaceConfig};
+use horus_core::namespace::{Namespace, NamespaceConfig, remove_topic, remove_topic_if_claimed};
 use horus_core::scheduler::{EMERGENCY_STOP_TOOL_KEY, EMERGENCY_STOP_TOPIC, SchedulerInfo};
 use horus_core::topic::{Qos, Topic};
 use horus_core::{OpenError, TopicError};
@@ -348,6 +349,38 @@ pub(crate) fn check_stop_is_not_engaged(namespace: &Arc<Namespace>) -> Result<()
     )))
 }
 
+/// Removes the topic of emergency stops, even if it is kept. Returns false if it was not removed,
+/// because a process uses it. Returns a failure if the stop is engaged, see
+/// [`check_stop_is_not_engaged`].
+pub(crate) fn remove_stop_topic(namespace: &Arc<Namespace>) -> Result<bool, Failure> {
+    remove_stop_topic_after(namespace, check_stop_is_not_engaged)
+}
+
+/// Calls `check`, and then removes the topic of emergency stops, as [`remove_stop_topic`] does.
+/// Keeps the topic if anyone has opened it to send during the call or after it.
+fn remove_stop_topic_after(
+    namespace: &Arc<Namespace>,
+    check: impl FnOnce(&Arc<Namespace>) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let claims = Inspector::open_in(namespace, EMERGENCY_STOP_TOPIC).map(|topic| {
+        let lanes = topic.publishers_with(&mut LivenessCache::default());
+        let claims = lanes.iter().map(|lane| lane.claims);
+        // WHY wrapping: another process may have written anything.
+        claims.fold(0, u64::wrapping_add)
+    });
+    check(namespace)?;
+    let is_gone = match claims {
+        Ok(claims) => remove_topic_if_claimed(namespace, EMERGENCY_STOP_TOPIC, claims),
+        // WHY: a topic that cannot be read has to be removable.
+        Err(_) => remove_topic(namespace, EMERGENCY_STOP_TOPIC),
+    };
+    let is_gone = is_gone.map_err(|error| Failure::from_topic_error(&error))?;
+    if !is_gone {
+        check_stop_is_not_engaged(namespace)?;
+    }
+    Ok(is_gone)
+}
+
 /// Returns a text about who has engaged or released the emergency stop, and why.
 ///
 /// WHY not the message alone: one without content is an engaged stop, too.
@@ -403,5 +436,32 @@ fn print_stop_state(
             };
             context.out.write_line(format_args!("{time} {text}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::private_namespace;
+
+    /// A scheduler that starts later would not know of the stop.
+    #[test]
+    fn a_stop_that_is_sent_while_its_topic_is_removed_stays_engaged() {
+        let (_dir, namespace) = private_namespace();
+        let send = |stop| publish_stop(&namespace, stop).unwrap();
+        let last = || read_last_stop_message(&namespace).unwrap();
+        send(EmergencyStop::release("tester", ""));
+        let removed = remove_stop_topic_after(&namespace, |namespace| {
+            check_stop_is_not_engaged(namespace)?;
+            send(EmergencyStop::engage("tester", "front hit"));
+            Ok(())
+        });
+        let failure = removed.unwrap_err();
+        assert!(failure.is_refused(), "{}", failure.text());
+        assert!(last().is_some_and(|stop| stop.is_engaged()));
+        assert!(remove_stop_topic(&namespace).unwrap_err().is_refused());
+        send(EmergencyStop::release("tester", ""));
+        assert!(remove_stop_topic(&namespace).unwrap());
+        assert!(last().is_none());
     }
 }

@@ -49,3 +49,16 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &str) -> Result<bool, Topi
     let remove = || horus_shm::remove_topic(namespace, &TopicName::new(name)?);
     remove().map_err(|error| TopicError::new(name, error))
 }
+
+/// Does the same as [`remove_topic`], but keeps the topic and returns false if its publishers have
+/// not claimed its lanes exactly `claims` times, which is the sum of
+/// [`LaneCounters::claims`](crate::introspect::LaneCounters::claims) of all lanes.
+#[doc(hidden)]
+pub fn remove_topic_if_claimed(
+    namespace: &Arc<Namespace>,
+    name: &str,
+    claims: u64,
+) -> Result<bool, TopicError> {
+    let remove = || horus_shm::remove_topic_if_claimed(namespace, &TopicName::new(name)?, claims);
+    remove().map_err(|error| TopicError::new(name, error))
+}

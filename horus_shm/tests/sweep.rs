@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use horus_shm::{
     FanoutShm, Namespace, OnStalled, OpenError, RawProducer, RingOptions, Segment, TopicName,
-    remove_topic, sweep,
+    remove_topic, remove_topic_if_claimed, sweep,
 };
 
 use common::{Child, prevent_child_starts};
@@ -192,6 +192,24 @@ fn a_persistent_topic_is_removed_by_name_unless_it_is_in_use() {
     drop(mine);
     assert!(remove("kept/mine"));
     assert_eq!(spawn::topic_files(&namespace), ["kept+dead"]);
+}
+
+/// Whoever has read the topic and found nothing in it would otherwise remove what came later.
+#[test]
+fn a_topic_that_was_used_meanwhile_is_kept() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let remove = |claims| remove_topic_if_claimed(&namespace, &name("kept"), claims).unwrap();
+    for _ in 0..2 {
+        drop(open_or_create(&namespace, "kept").unwrap());
+    }
+    assert!(!remove(1) && !remove(3));
+    assert_eq!(spawn::topic_files(&namespace), ["kept"]);
+    let user = open_or_create(&namespace, "kept").unwrap();
+    assert!(!remove(3), "in use");
+    drop(user);
+    assert!(remove(3));
+    assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use super::meter::Counters;
 use super::select::select_topics;
 use crate::context::Context;
-use crate::estop::check_stop_is_not_engaged;
+use crate::estop::remove_stop_topic;
 use crate::failure::Failure;
 use crate::output::format::participant;
 
@@ -61,11 +61,11 @@ fn remove(namespace: &Arc<Namespace>, name: &str, context: &Context) -> Result<(
         // A damaged file can be removed, but shows no users.
         Err(_) => Vec::new(),
     };
-    if name == EMERGENCY_STOP_TOPIC {
-        check_stop_is_not_engaged(namespace)?;
-    }
-    let is_gone =
-        remove_topic(namespace, name).map_err(|error| Failure::from_topic_error(&error))?;
+    let is_gone = if name == EMERGENCY_STOP_TOPIC {
+        remove_stop_topic(namespace)?
+    } else {
+        remove_topic(namespace, name).map_err(|error| Failure::from_topic_error(&error))?
+    };
     if is_gone {
         return Ok(());
     }

@@ -158,7 +158,36 @@ fn topic_inodes(
 /// [`OpenError::NotRemoved`], which describes the obstacle: a process that has a damaged file open,
 /// or a directory that is not empty. [`OpenError::Io`] if a system call fails.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
-    match sweep_topic(namespace, name, PersistentTopicRule::Remove) {
+    remove_topic_by_rule(namespace, name, PersistentTopicRule::Remove)
+}
+
+/// Does the same as [`remove_topic`], but keeps the topic and returns false if its publishers have
+/// not claimed its lanes exactly `claims` times: the sum of
+/// [`LaneCounters::claims`](crate::LaneCounters::claims) of all lanes.
+///
+/// A caller that has read the topic thus removes no message that was sent after that.
+///
+/// # Errors
+///
+/// As [`remove_topic`].
+pub fn remove_topic_if_claimed(
+    namespace: &Arc<Namespace>,
+    name: &TopicName,
+    claims: u64,
+) -> Result<bool, OpenError> {
+    remove_topic_by_rule(
+        namespace,
+        name,
+        PersistentTopicRule::RemoveIfClaimed(claims),
+    )
+}
+
+fn remove_topic_by_rule(
+    namespace: &Arc<Namespace>,
+    name: &TopicName,
+    rule: PersistentTopicRule,
+) -> Result<bool, OpenError> {
+    match sweep_topic(namespace, name, rule) {
         Ok(TopicSweepOutcome::Removed | TopicSweepOutcome::Gone) => Ok(true),
         Ok(TopicSweepOutcome::InUse | TopicSweepOutcome::Kept) => Ok(false),
         Ok(TopicSweepOutcome::Foreign) | Err(OpenError::NotATopic { .. }) => {
@@ -189,6 +218,8 @@ fn remove_foreign_file(namespace: &Arc<Namespace>, name: &TopicName) -> Result<b
 enum PersistentTopicRule {
     Keep,
     Remove,
+    /// They are removed if their lanes were claimed exactly so many times.
+    RemoveIfClaimed(u64),
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
@@ -265,10 +296,14 @@ fn sweep_topic(
             {
                 return Ok(TopicSweepOutcome::Kept);
             }
-            let removed = if keeps {
-                presence::retire_file_unless_kept(&file)
-            } else {
-                presence::retire_file(&file)
+            let removed = match persistent {
+                PersistentTopicRule::Keep if keeps => presence::retire_file_unless_kept(&file),
+                PersistentTopicRule::Keep | PersistentTopicRule::Remove => {
+                    presence::retire_file(&file)
+                }
+                PersistentTopicRule::RemoveIfClaimed(claims) => {
+                    presence::retire_file_if(&file, || Ok(file.claim_count()? == claims))
+                }
             };
             let removed = removed.map_err(place.io_error("removing"))?;
             Ok(if removed {

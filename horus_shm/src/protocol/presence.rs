@@ -125,8 +125,13 @@ pub fn retire_file_unless_kept(file: &impl AttachableFile) -> io::Result<bool> {
     retire_file_if(file, || Ok(!file.must_be_kept()?))
 }
 
-/// Removes the file if no other process uses it, and if `may_remove` then returns true.
-fn retire_file_if(
+/// Removes the file if no other process uses it, and if `may_remove` then returns true. No process
+/// can join the file until it is removed. Returns true if the file is gone.
+///
+/// # Errors
+///
+/// As [`retire_file`], and those of `may_remove`.
+pub fn retire_file_if(
     file: &impl AttachableFile,
     may_remove: impl FnOnce() -> io::Result<bool>,
 ) -> io::Result<bool> {

@@ -134,6 +134,20 @@ impl TopicFile {
         }))
     }
 
+    /// Returns the number of times that publishers have claimed the lanes.
+    ///
+    /// # Errors
+    ///
+    /// The error of a system call.
+    pub(crate) fn claim_count(&self) -> io::Result<u64> {
+        let blocks = self.read_lane_blocks()?;
+        let lanes = 0..TopicShape::FILE.lane_limit();
+        let claims =
+            lanes.map(|lane| blocks.word_at(lane, offset_of!(LaneBlock<AtomicU64>, epoch)));
+        // WHY wrapping: another process may have written anything.
+        Ok(claims.fold(0, u64::wrapping_add))
+    }
+
     /// Returns true if the last messages of a lane belong to a history that is kept. They are in
     /// the newest extent that contains messages. `head` is the position after the newest message.
     /// Also returns true if the header of an extent cannot be read.
