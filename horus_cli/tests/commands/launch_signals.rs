@@ -1,9 +1,7 @@
 //! `launch` and signals: a closed terminal, a second signal, and signals that are ignored.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::thread;
@@ -11,7 +9,7 @@ use std::time::Duration;
 
 use horus_testing::skip;
 
-use crate::common::{Robot, Stream, handles, status_value, until, wrapped};
+use crate::common::{Robot, Stream, handles, open_terminal, status_value, until, wrapped};
 use crate::launch::{event, file, is_alive, kill, launch, number, printed_number, printed_pid};
 
 /// Two programs that write their names to the file `stopped` when they get SIGTERM. The first one,
@@ -104,26 +102,6 @@ fn a_program_that_gets_the_signal_of_the_stop_from_others_is_no_failure() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
 }
 
-/// Opens a terminal, and returns its two sides: the one of the window, and the one of the programs.
-fn open_terminal() -> (File, File) {
-    let open = |path: &str| {
-        let mut options = File::options();
-        options.read(true).write(true);
-        options.custom_flags(libc::O_NOCTTY).open(path).unwrap()
-    };
-    let window = open("/dev/ptmx");
-    let locked = 0_i32;
-    // SAFETY: the call reads a number.
-    let unlocked = unsafe { libc::ioctl(window.as_raw_fd(), libc::TIOCSPTLCK, &raw const locked) };
-    assert_eq!(unlocked, 0);
-    let mut number = 0_u32;
-    // SAFETY: the call writes a number.
-    let got = unsafe { libc::ioctl(window.as_raw_fd(), libc::TIOCGPTN, &raw mut number) };
-    assert_eq!(got, 0);
-    let terminal = open(&format!("/dev/pts/{number}"));
-    (window, terminal)
-}
-
 /// Makes the process that `command` starts the leader of a session whose terminal is its stdin.
 fn lead_session(command: &mut Command) {
     let lead = || {
@@ -150,7 +128,7 @@ fn a_closed_terminal_stops_the_programs_in_order() {
         "robot.json5",
         &format!("{{programs: {{{PROGRAMS}}}}}"),
     );
-    let (window, terminal) = open_terminal();
+    let [window, terminal] = open_terminal();
     let mut command = robot.command(&format!("launch {}", path.display()));
     command.stdin(terminal.try_clone().unwrap());
     command.stdout(terminal.try_clone().unwrap());
@@ -512,7 +490,7 @@ fn output_from_the_background_of_a_terminal_blocks_no_program() {
     );
     let programs = "{programs: {a: {command: ['sh', 'script']}}}";
     let path = file(&robot, "robot.json5", programs);
-    let (_window, terminal) = open_terminal();
+    let [_window, terminal] = open_terminal();
     let inner = robot.command(&format!("launch {}", path.display()));
     let shell = "stty tostop; set -m; \"$@\" & echo $! > launcher; sleep 1000";
     let mut command = wrapped(&inner, shell);
