@@ -8,6 +8,8 @@ use horus_testing as _;
 mod actors;
 #[path = "bench_check/common.rs"]
 mod common;
+#[path = "common/histogram_log.rs"]
+mod histogram_log;
 #[path = "bench_check/paths.rs"]
 mod paths;
 #[path = "bench_check/rivals.rs"]

@@ -1,20 +1,14 @@
 //! Writes histograms of all samples to files that HDR tools can read. The files have the V2 log
 //! format of HdrHistogram, with one entry for each row.
 
-use std::fmt::Debug;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::iterators::IterationValue;
-use hdrhistogram::serialization::interval_log::{
-    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
-};
-use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::measure::stats::Samples;
 use crate::report::rows::Row;
@@ -22,9 +16,6 @@ use crate::report::rows::Row;
 /// Number of picoseconds in a nanosecond. Values in the file are in picoseconds, so that even times
 /// of two nanoseconds keep enough digits.
 const PS_PER_NS: f64 = 1e3;
-
-/// Number of points of a percentile curve from 50 % to 75 %, from 75 % to 87.5 %, and so on.
-const CURVE_POINTS_PER_HALVING: u32 = 6;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
@@ -73,43 +64,4 @@ pub fn write_histogram_log(rows: &[Row], path: &Path) -> io::Result<()> {
             .map_err(|error| io::Error::other(format!("{}: {error:?}", row.id)))?;
     }
     fs::write(path, text)
-}
-
-/// Reads the histograms in the log file `path`. Returns the tag and the values of each histogram;
-/// the values are in picoseconds.
-pub fn read_histogram_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
-    let text = fs::read(path)?;
-    let mut deserializer = Deserializer::new();
-    let mut histograms = Vec::new();
-    for entry in IntervalLogIterator::new(&text) {
-        let LogEntry::Interval(interval) = entry.map_err(invalid_data_error)? else {
-            continue;
-        };
-        let Some(tag) = interval.tag() else { continue };
-        let bytes = STANDARD.decode(interval.encoded_histogram());
-        let bytes = bytes.map_err(invalid_data_error)?;
-        let histogram = deserializer.deserialize(&mut bytes.as_slice());
-        histograms.push((
-            tag.as_str().to_owned(),
-            histogram.map_err(invalid_data_error)?,
-        ));
-    }
-    Ok(histograms)
-}
-
-fn invalid_data_error(error: impl Debug) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}"))
-}
-
-/// Returns the points of a percentile curve. Each point is a value in nanoseconds, preceded by the
-/// number of samples of which one is above that value. These numbers go from 1 to the number of
-/// all samples.
-pub fn percentile_curve_points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
-    let all = histogram.len() as f64;
-    let steps = histogram.iter_quantiles(CURVE_POINTS_PER_HALVING);
-    let point = |step: IterationValue<u64>| {
-        let one_above = (1.0 / (1.0 - step.quantile_iterated_to())).min(all);
-        (one_above, step.value_iterated_to() as f64 / PS_PER_NS)
-    };
-    steps.map(point).collect()
 }

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use horus_benchmarks::report::rows::{Report, Row};
 use serde_json::Value;
 
+use crate::histogram_log::read_histogram_log;
+
 /// Carriers on which nothing is overwritten before it is read.
 const LOSSLESS: [&str; 7] = [
     "/spsc_shm/",
@@ -66,9 +68,7 @@ pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Out
         String::from_utf8_lossy(&output.stderr)
     );
     let text = std::fs::read_to_string(json).unwrap();
-    let histograms =
-        horus_benchmarks::report::histograms::read_histogram_log(&json.with_extension("hlog"))
-            .unwrap();
+    let histograms = read_histogram_log(&json.with_extension("hlog")).unwrap();
     assert!(
         histograms
             .iter()

@@ -6,6 +6,8 @@ use horus_benchmarks::measure::stats::Samples;
 use horus_benchmarks::report::histograms::*;
 use horus_benchmarks::report::rows::Row;
 
+use crate::histogram_log::read_histogram_log;
+
 fn row(id: &str, values: std::ops::RangeInclusive<u64>) -> Row {
     let mut samples = Samples::new();
     values.for_each(|value| samples.record(value));
@@ -31,19 +33,8 @@ fn what_is_written_is_read_again_in_picoseconds() {
     let a = &read[0].1;
     assert_eq!(a.len(), 1000);
     assert!((a.value_at_quantile(0.5) as f64 - 250e3).abs() < 500.0);
-    let curve = percentile_curve_points(a);
-    assert!(
-        curve.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1),
-        "{curve:?}"
-    );
-    let (first, last) = (curve[0], curve[curve.len() - 1]);
-    assert!(first.0 == 1.0 && (first.1 - 0.5).abs() < 0.01, "{curve:?}");
-    assert!(
-        last.0 == 1000.0 && (last.1 - 500.0).abs() < 0.5,
-        "{curve:?}"
-    );
-    let at_90 = curve.iter().find(|point| point.0 >= 10.0).unwrap();
-    assert!((at_90.1 - 450.0).abs() < 10.0, "{curve:?}");
+    let ends = [a.min(), a.max()].map(|ps| ps as f64 / 1e3);
+    assert!((ends[0] - 0.5).abs() < 0.01 && (ends[1] - 500.0).abs() < 0.5);
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod far_end;
 mod floor;
 mod goals;
 mod groups;
+#[path = "../common/histogram_log.rs"]
+mod histogram_log;
 mod histograms;
 mod lines;
 mod loopback;

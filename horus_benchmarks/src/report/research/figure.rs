@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::report::histograms;
 use crate::report::research::chart::{Axis, Chart};
 use crate::report::research::record::ProgramRecord;
 use crate::report::rows::Row;
@@ -113,13 +112,12 @@ struct Curve<'a> {
 
 /// Draws all charts of a program's rows.
 pub(super) fn draw_all_charts(program: &ProgramRecord) -> Vec<CaptionedChart> {
-    let curve = |row: &Row| percentile_curve(program, row);
     let mut figures = draw_charts_of_kind(
         program,
         PERCENTILES_KIND,
         "percentiles",
         PERCENTILE_AXES,
-        curve,
+        percentile_curve,
     );
     for (kind, title, [(x, read_x), (y, read_y)]) in CURVE_CHARTS {
         let point = |row: &Row| Some(vec![(read_x(row)?, read_y(row)?)]);
@@ -174,14 +172,10 @@ fn draw_charts_of_kind(
 }
 
 /// Returns the percentile curve of a row. Each point is a value in nanoseconds, preceded by the
-/// number of samples of which one is above it (100 at the 99th percentile). The curve is drawn from
-/// the row's histogram, or, if there is none, from the percentiles in the record. These have no
+/// number of samples of which one is above it (100 at the 99th percentile). The curve has no
 /// maximum if the record does not say how many samples there were.
-fn percentile_curve(program: &ProgramRecord, row: &Row) -> Option<Vec<(f64, f64)>> {
+fn percentile_curve(row: &Row) -> Option<Vec<(f64, f64)>> {
     let ns = row.ns?;
-    if let Some(histogram) = program.histograms.get(&row.id) {
-        return Some(histograms::percentile_curve_points(histogram));
-    }
     let samples = row
         .counts
         .map_or(f64::INFINITY, |counts| counts.sent as f64);
@@ -327,10 +321,25 @@ mod tests {
             ..few.clone()
         };
         for (row, last) in [(few, 11.0), (uncounted, 1e4)] {
-            let curve = percentile_curve(&ProgramRecord::default(), &row).unwrap();
+            let curve = percentile_curve(&row).unwrap();
             let rises = curve.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1);
             assert!(rises && curve[curve.len() - 1].0 == last, "{curve:?}");
         }
+    }
+
+    #[test]
+    fn a_percentile_curve_shows_the_samples_from_the_least_to_the_largest() {
+        let mut samples = Samples::new();
+        (1..=1000).for_each(|value| samples.record(value));
+        let curve = percentile_curve(&Row::from_samples("a/16B", &samples, 0.5)).unwrap();
+        let (first, last) = (curve[0], curve[curve.len() - 1]);
+        assert!(first.0 == 1.0 && (first.1 - 0.5).abs() < 0.01, "{curve:?}");
+        assert!(
+            last.0 == 1000.0 && (last.1 - 500.0).abs() < 0.5,
+            "{curve:?}"
+        );
+        let at_90 = curve.iter().find(|point| point.0 >= 10.0).unwrap();
+        assert!((at_90.1 - 450.0).abs() < 10.0, "{curve:?}");
     }
 
     #[test]

@@ -135,7 +135,7 @@ fn program_json(program: &ProgramRecord) -> serde_json::Value {
         "seconds": outcome.map(|outcome| outcome.seconds),
         "rows": program.rows.len(),
         "has_record": !program.rows.is_empty() || !program.machine.is_empty(),
-        "has_histograms": !program.histograms.is_empty(),
+        "has_histograms": program.has_histograms,
         "real_time": program.settings.get("real_time").unwrap_or(&json!({})),
     })
 }

@@ -1,17 +1,14 @@
 //! Reads a directory of records. For each program, it contains the results and the way in which the
 //! program ended. Parts that cannot be read become problems.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hdrhistogram::Histogram;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::report::goals::{self, Verdict};
-use crate::report::histograms;
 use crate::report::rows::{self, Row};
 
 /// Name of the file that lists how each program ended. Each line describes one program: `name TAB
@@ -43,9 +40,8 @@ pub struct ProgramRecord {
     pub commit: String,
     pub settings: Map<String, Value>,
     pub rows: Vec<Row>,
-    /// Histograms of the rows that have samples, by the id of the row. Their values are in
-    /// picoseconds.
-    pub histograms: BTreeMap<String, Histogram<u64>>,
+    /// True if there is a file with the histograms of the rows next to the record.
+    pub has_histograms: bool,
     /// One text for each part of the record that could not be read.
     pub problems: Vec<String>,
 }
@@ -110,25 +106,18 @@ impl ProgramRecord {
         self.problems.is_empty() && self.outcome.as_ref().is_none_or(is_ok)
     }
 
-    /// Reads the record in the file `path`, and the histograms in the file next to it.
+    /// Reads the record in the file `path`.
     fn read(path: &Path) -> ProgramRecord {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut program = ProgramRecord {
             name: name.into_owned(),
+            has_histograms: path.with_extension("hlog").is_file(),
             ..ProgramRecord::default()
         };
         let text = fs::read_to_string(path);
         match text.and_then(|text| Ok(serde_json::from_str(&text)?)) {
             Ok(record) => program.add_json(record),
             Err(error) => program.problems.push(format!("cannot be read: {error}")),
-        }
-        match histograms::read_histogram_log(&path.with_extension("hlog")) {
-            Ok(all) => program.histograms = all.into_iter().collect(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                let problem = format!("histograms cannot be read: {error}");
-                program.problems.push(problem);
-            }
         }
         program
     }
