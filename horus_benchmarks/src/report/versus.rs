@@ -21,6 +21,14 @@ impl LatencyOrThroughput {
             LatencyOrThroughput::Throughput => "throughput",
         }
     }
+
+    /// Returns a number that is smaller for better values.
+    pub const fn badness(self, value: f64) -> f64 {
+        match self {
+            LatencyOrThroughput::Latency => value,
+            LatencyOrThroughput::Throughput => -value,
+        }
+    }
 }
 
 /// Returns for each round the divisor and the dividend of the ratio. The ratio is above 1 if our

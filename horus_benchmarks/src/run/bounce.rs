@@ -39,53 +39,54 @@ pub struct FloorJob {
     pub source: TickSource,
 }
 
-/// Runs a timed loop over one end of the floor: the one that was compiled for the job's number of
-/// pauses and type of messages.
-macro_rules! over_lines {
-    ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
-        macro_rules! with {
-            ($pauses:expr) => {{
-                let mut end = FloorEnd::<$pauses>::new($memory, $job.lines, $end);
-                match $job.plan.timing {
-                    TimedPart::OneWay => {
-                        $run::<[u64; 2]>(&mut end, &$job.plan, $job.source, $watch)
-                    }
-                    _ => $run::<SeqMessage>(&mut end, &$job.plan, $job.source, $watch),
-                }
-            }};
-        }
-        match $job.pauses {
-            0 => with!(0),
-            1 => with!(1),
-            2 => with!(2),
-            _ => with!(PAUSES_AFTER_POLL_MAX),
-        }
-    }};
-}
-
-/// Runs the measuring end of a round. All words of the lines must be 0, and the far end must have
-/// the same job.
-pub fn run_measuring_floor_end(
-    memory: &SharedCacheLines,
-    job: &FloorJob,
-    watch: &OtherEndWatch,
-) -> Result<RoundResult, WorkloadError> {
-    over_lines!(run_measuring_end, memory, job, FloorEndRole::Near, watch)
-}
-
-/// Runs the echoing end of a round of the floor.
-pub fn run_echoing_floor_end(
-    memory: &SharedCacheLines,
-    job: &FloorJob,
-    watch: &OtherEndWatch,
-) -> Result<RoundResult, WorkloadError> {
-    over_lines!(run_echoing_end, memory, job, FloorEndRole::Far, watch)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FloorEndRole {
+/// The end of the floor that a side runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FloorEndRole {
+    /// The measuring end.
     Near,
+    /// The echoing end.
     Far,
+}
+
+/// Runs one end of a round. The other end must have the same job, and all words of the lines must
+/// be 0 at the beginning.
+pub fn run_floor_end(
+    role: FloorEndRole,
+    memory: &SharedCacheLines,
+    job: &FloorJob,
+    watch: &OtherEndWatch,
+) -> Result<RoundResult, WorkloadError> {
+    // WHY a constant: each number of pauses has a loop of its own, without another branch.
+    match job.pauses {
+        0 => run_end_with_pauses::<0>(role, memory, job, watch),
+        1 => run_end_with_pauses::<1>(role, memory, job, watch),
+        2 => run_end_with_pauses::<2>(role, memory, job, watch),
+        _ => run_end_with_pauses::<PAUSES_AFTER_POLL_MAX>(role, memory, job, watch),
+    }
+}
+
+fn run_end_with_pauses<const PAUSES: u32>(
+    role: FloorEndRole,
+    memory: &SharedCacheLines,
+    FloorJob {
+        lines,
+        plan,
+        source,
+        ..
+    }: &FloorJob,
+    watch: &OtherEndWatch,
+) -> Result<RoundResult, WorkloadError> {
+    let end = &mut FloorEnd::<PAUSES>::new(memory, *lines, role);
+    match (role, plan.timing) {
+        (FloorEndRole::Near, TimedPart::OneWay) => {
+            run_measuring_end::<[u64; 2]>(end, plan, *source, watch)
+        }
+        (FloorEndRole::Near, _) => run_measuring_end::<SeqMessage>(end, plan, *source, watch),
+        (FloorEndRole::Far, TimedPart::OneWay) => {
+            run_echoing_end::<[u64; 2]>(end, plan, *source, watch)
+        }
+        (FloorEndRole::Far, _) => run_echoing_end::<SeqMessage>(end, plan, *source, watch),
+    }
 }
 
 /// One end of the floor. The line that it writes and the line that it watches may be the same.

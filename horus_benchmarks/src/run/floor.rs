@@ -17,13 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::lines::SharedCacheLines;
 use crate::measure::pin::CpuPair;
+use crate::measure::rounds::alternating_order;
 use crate::measure::stats;
 use crate::measure::tsc::{CounterOffsetCheck, TickSource, TscClock};
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{RoundPlan, RoundResult, TimedPart};
 use crate::run::args::MeasurementEffort;
 pub use crate::run::bounce::FloorCacheLines;
-use crate::run::bounce::{self, FloorJob, PAUSES_AFTER_POLL_MAX};
+use crate::run::bounce::{FloorEndRole, FloorJob, PAUSES_AFTER_POLL_MAX, run_floor_end};
 use crate::run::child::{ChildContext, ChildSpec};
 pub use crate::run::far_end::Placement;
 use crate::run::far_end::{self, FarEndHandle};
@@ -59,6 +60,27 @@ pub struct PauseCountChoice {
     pub p50_ns: Vec<f64>,
     /// The number of pauses with the smallest median.
     pub pauses: u32,
+}
+
+impl PauseCountChoice {
+    /// Measures `rounds` rounds with each number of pauses. `measure_p50_ns` measures one round with
+    /// a number of pauses, and returns a value of which less is better.
+    pub fn measure(
+        rounds: u32,
+        mut measure_p50_ns: impl FnMut(u32) -> Result<f64, AnyError>,
+    ) -> Result<PauseCountChoice, AnyError> {
+        let mut medians = vec![Vec::new(); PAUSES_AFTER_POLL_MAX as usize + 1];
+        for round in 0..rounds.max(1) {
+            for pauses in alternating_order(round, medians.len()) {
+                medians[pauses].push(measure_p50_ns(pauses as u32)?);
+            }
+        }
+        let p50_ns = medians.iter_mut().map(|medians| stats::median(medians));
+        let p50_ns: Vec<f64> = p50_ns.collect();
+        let best = (0..).zip(&p50_ns).min_by(|a, b| a.1.total_cmp(b.1));
+        let (pauses, _) = best.expect("there is at least one number of pauses");
+        Ok(PauseCountChoice { p50_ns, pauses })
+    }
 }
 
 /// The best numbers of pauses at the beginning of a run, for one cache line and for two.
@@ -107,7 +129,7 @@ impl Floor {
         };
         let lines = memory.clone();
         let far_end = FarEndHandle::launch(placement, &spec, move || {
-            move |job, watch: &OtherEndWatch| bounce::run_echoing_floor_end(&lines, &job, watch)
+            move |job, watch: &OtherEndWatch| run_floor_end(FloorEndRole::Far, &lines, &job, watch)
         })?;
         let samples = effort.samples.min(PAUSE_CHOICE_SAMPLES_MAX);
         let mut floor = Floor {
@@ -123,16 +145,12 @@ impl Floor {
                 samples,
             },
         };
-        let one_line = floor.measure_best_pause_count(FloorCacheLines::One, clock)?;
-        let two_lines = floor.measure_best_pause_count(FloorCacheLines::Two, clock)?;
-        floor.pauses = two_lines.pauses;
-        Ok((
-            floor,
-            PauseCountChoices {
-                one_line,
-                two_lines,
-            },
-        ))
+        let choices = PauseCountChoices {
+            one_line: floor.choose_pause_count(FloorCacheLines::One, clock)?,
+            two_lines: floor.choose_pause_count(FloorCacheLines::Two, clock)?,
+        };
+        floor.pauses = choices.two_lines.pauses;
+        Ok((floor, choices))
     }
 
     /// Measures one round of verified round trips. Each number of pauses is used for an equal part
@@ -149,14 +167,11 @@ impl Floor {
         warm_up: u64,
         samples: u64,
     ) -> Result<RoundResult, AnyError> {
-        let plan = round_plan(
-            TimedPart::RoundTrip,
-            warm_up,
-            samples.div_ceil(u64::from(PAUSES_AFTER_POLL_MAX) + 1),
-        );
+        let samples = samples.div_ceil(u64::from(PAUSES_AFTER_POLL_MAX) + 1);
         let mut best: Option<(f64, RoundResult)> = None;
         for pauses in 0..=PAUSES_AFTER_POLL_MAX {
-            let round = self.run_round(lines, pauses, plan)?.0;
+            let (round, _) =
+                self.run_round(lines, pauses, TimedPart::RoundTrip, warm_up, samples)?;
             let last = &mut self.recent_medians[usize::from(lines == FloorCacheLines::Two)]
                 [pauses as usize];
             last.push_back(round.ticks.interpolated_median(self.resolution_ticks));
@@ -190,48 +205,49 @@ impl Floor {
         &mut self,
         clock: &TscClock,
     ) -> Result<CounterOffsetCheck, AnyError> {
-        let plan = round_plan(
-            TimedPart::OneWay,
-            self.choice.warm_up,
-            self.choice.samples * 5,
-        );
-        let (near, far) = self.run_round(FloorCacheLines::Two, self.pauses, plan)?;
+        let MeasurementEffort {
+            warm_up, samples, ..
+        } = self.choice;
+        let (lines, pauses) = (FloorCacheLines::Two, self.pauses);
+        let (near, far) = self.run_round(lines, pauses, TimedPart::OneWay, warm_up, 5 * samples)?;
         let [forward_ns, backward_ns] = [&far.ticks, &near.ticks]
             .map(|ticks| ticks.interpolated_median(clock.resolution_ticks()) * clock.ns_per_tick());
         let backwards = near.backwards + far.backwards;
         Ok(CounterOffsetCheck::new(forward_ns, backward_ns, backwards))
     }
 
-    fn measure_best_pause_count(
+    fn choose_pause_count(
         &mut self,
         lines: FloorCacheLines,
         clock: &TscClock,
     ) -> Result<PauseCountChoice, AnyError> {
-        let plan = round_plan(
-            TimedPart::RoundTrip,
-            self.choice.warm_up,
-            self.choice.samples,
-        );
-        let mut rounds = vec![Vec::new(); PAUSES_AFTER_POLL_MAX as usize + 1];
-        for _ in 0..self.choice.rounds.max(1) {
-            for pauses in 0..=PAUSES_AFTER_POLL_MAX {
-                rounds[pauses as usize].push(self.run_round(lines, pauses, plan)?.0.p50_ns(clock));
-            }
-        }
-        let p50_ns = rounds.iter_mut().map(|medians| stats::median(medians));
-        let p50_ns: Vec<f64> = p50_ns.collect();
-        let pauses = (0..=PAUSES_AFTER_POLL_MAX)
-            .min_by(|&a, &b| p50_ns[a as usize].total_cmp(&p50_ns[b as usize]))
-            .expect("there is at least one number of pauses");
-        Ok(PauseCountChoice { p50_ns, pauses })
+        let MeasurementEffort {
+            rounds,
+            warm_up,
+            samples,
+        } = self.choice;
+        PauseCountChoice::measure(rounds, |pauses| {
+            let (round, _) =
+                self.run_round(lines, pauses, TimedPart::RoundTrip, warm_up, samples)?;
+            Ok(round.p50_ns(clock))
+        })
     }
 
     fn run_round(
         &mut self,
         lines: FloorCacheLines,
         pauses: u32,
-        plan: RoundPlan,
+        timing: TimedPart,
+        warm_up: u64,
+        samples: u64,
     ) -> Result<(RoundResult, RoundResult), AnyError> {
+        // The lines are cleared before each round, so the numbers may start again.
+        let plan = RoundPlan {
+            timing,
+            warm_up,
+            samples,
+            first_seq: 1,
+        };
         let job = FloorJob {
             lines,
             pauses,
@@ -241,7 +257,7 @@ impl Floor {
         self.memory.zero_words();
         self.far_end.start_job(job)?;
         let watch = self.far_end.watch();
-        let round = bounce::run_measuring_floor_end(&self.memory, &job, &watch)?;
+        let round = run_floor_end(FloorEndRole::Near, &self.memory, &job, &watch)?;
         Ok((round, self.far_end.finish_job()?))
     }
 }
@@ -252,17 +268,7 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
         let path = env::var_os(LINES_PATH_VARIABLE).ok_or("the floor came without lines")?;
         let memory = SharedCacheLines::map(File::options().read(true).write(true).open(path)?)?;
         Ok(move |job: FloorJob, watch: &OtherEndWatch| {
-            bounce::run_echoing_floor_end(&memory, &job, watch)
+            run_floor_end(FloorEndRole::Far, &memory, &job, watch)
         })
     })
-}
-
-fn round_plan(timing: TimedPart, warm_up: u64, samples: u64) -> RoundPlan {
-    // The lines are cleared before each round, so the numbers may start again.
-    RoundPlan {
-        timing,
-        warm_up,
-        samples,
-        first_seq: 1,
-    }
 }

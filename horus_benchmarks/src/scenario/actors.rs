@@ -298,10 +298,7 @@ fn compare_with_peers(
     let best_peer = |measure: LatencyOrThroughput, figure: ResultValueFn| {
         let of_rounds = |rounds: &Vec<_>| rounds.iter().map(figure).collect();
         let figures: Vec<Vec<f64>> = results_by_runtime.iter().map(of_rounds).collect();
-        let badness = |peer: &usize| match measure {
-            Latency => stats::median(&mut figures[1 + peer].clone()),
-            Throughput => -stats::median(&mut figures[1 + peer].clone()),
-        };
+        let badness = |peer: &usize| measure.badness(stats::median(&mut figures[1 + peer].clone()));
         let best = (0..peers.len()).min_by(|a, b| badness(a).total_cmp(&badness(b)));
         (best.unwrap_or_default(), figures)
     };

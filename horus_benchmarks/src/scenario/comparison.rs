@@ -17,6 +17,7 @@ use crate::report::rows::Row;
 use crate::report::versus::{self, LatencyOrThroughput};
 use crate::run::args::MeasurementEffort;
 use crate::run::bounce::PAUSES_AFTER_POLL_MAX;
+use crate::run::floor::PauseCountChoice;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::TwoEnds;
 use crate::scenario::entry::Outcome;
@@ -238,29 +239,19 @@ impl CandidateGroup {
         round: impl Fn(&mut Connection, Option<f64>) -> Outcome<(M, f64)>,
     ) -> Outcome<Vec<u32>> {
         let connection = &mut ends.connection;
-        let mut choose = |candidate: Carrier| {
+        let rounds = effort.rounds.min(PAUSE_CHOICE_ROUNDS_MAX);
+        let choose = |&candidate: &Carrier| {
             if candidate.is_of_horus() {
                 return Ok(0);
             }
-            let mut all = vec![Vec::new(); PAUSES_AFTER_POLL_MAX as usize + 1];
-            for number in 0..effort.rounds.min(PAUSE_CHOICE_ROUNDS_MAX) {
-                for pauses in alternating_order(number, all.len()) {
-                    self.open(connection, candidate, pauses as u32)?;
-                    all[pauses].push(round(connection, None)?.1);
-                }
-            }
-            let badness = |pauses: &u32| {
-                let median = stats::median(&mut all[*pauses as usize].clone());
-                match measure {
-                    LatencyOrThroughput::Latency => median,
-                    LatencyOrThroughput::Throughput => -median,
-                }
-            };
-            let best = (0..=PAUSES_AFTER_POLL_MAX).min_by(|a, b| badness(a).total_cmp(&badness(b)));
-            Ok(best.unwrap_or_default())
+            let choice = PauseCountChoice::measure(rounds, |pauses| {
+                self.open(connection, candidate, pauses)?;
+                let (_, figure) = round(connection, None)?;
+                Ok(measure.badness(figure))
+            });
+            Ok(choice?.pauses)
         };
-        let candidates = self.candidates.iter();
-        candidates.map(|&candidate| choose(candidate)).collect()
+        self.candidates.iter().map(choose).collect()
     }
 
     /// Opens a candidate anew. WHY for each round: the relative timing of two ends stays the same
