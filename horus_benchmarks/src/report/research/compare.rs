@@ -2,10 +2,14 @@
 
 use std::slice;
 
+use minijinja::value::Serde;
+use serde::Serialize;
+
 use crate::measure::stats;
 use crate::report::goals::{self, MeasuredValue, Quantity, Verdict};
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
+use crate::report::template::new_template_engine;
 
 /// Relative change below which a difference always counts as noise.
 pub const NOISE_RELATIVE_CHANGE_MAX: f64 = 0.05;
@@ -16,8 +20,11 @@ pub const NOISE_RELATIVE_CHANGE_MAX: f64 = 0.05;
 /// may differ by far more.
 const NOISE_RELATIVE_CHANGE_OF_ONE_RUN_MAX: f64 = 0.25;
 
+/// The template of the text that [`RunComparison::render`] returns.
+const COMPARISON_TEMPLATE: &str = include_str!("compare.txt");
+
 /// The difference in one row between the old and the new run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum RowChange {
     /// The quantity became worse by more than noise.
     Regression,
@@ -38,25 +45,8 @@ pub enum RowChange {
     NoInterval,
 }
 
-/// All changes, from the worst to the best. For each one: the word before a row that changed, empty
-/// if the row is not listed, and the words behind the number of such rows.
-const CHANGE_TEXTS: [(RowChange, &str, &str); 8] = [
-    (RowChange::Regression, "REGRESSION", "regressions"),
-    (RowChange::Missing, "MISSING", "missing"),
-    (RowChange::Better, "better", "better"),
-    (RowChange::New, "new", "new"),
-    (
-        RowChange::OtherState,
-        "other state",
-        "in other states of the machine",
-    ),
-    (RowChange::NotCompared, "", "not compared"),
-    (RowChange::Same, "", "within noise"),
-    (RowChange::NoInterval, "", "without an interval"),
-];
-
 /// A row that one or both of the compared runs have, and one quantity by which it was compared.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ComparedRow {
     /// The name of the program that measured the row, and the id of the row.
     pub id: String,
@@ -83,7 +73,7 @@ impl ComparedRow {
 }
 
 /// The comparison of the benchmark runs of two commits, row by row.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct RunComparison {
     /// The rows of both runs, including those that only one run has. A row that was compared by
     /// several quantities is there once for each. Those that became worse come first.
@@ -155,29 +145,8 @@ impl RunComparison {
     /// Returns the comparison as text: the rows that changed, then the number of rows that did not
     /// change.
     pub fn render(&self) -> String {
-        let mut lines = Vec::new();
-        if !self.same_cpu {
-            lines.push("different CPUs: only ratios are compared".to_owned());
-        }
-        lines.extend(self.failed.iter().map(|name| format!("FAILED      {name}")));
-        for (change, word, _) in CHANGE_TEXTS.iter().filter(|(_, word, _)| !word.is_empty()) {
-            for row in self.rows.iter().filter(|row| row.change == *change) {
-                let state = row.floor_ns.map(|ns| format!(" (floor {ns:.0} ns)"));
-                let state = state.unwrap_or_default();
-                let values_text = row.values_text.as_deref().unwrap_or_default();
-                lines.push(format!("{word:<11} {}{state}{values_text}", row.id));
-            }
-        }
-        let missed = self.missed_goals.iter();
-        lines.extend(missed.map(|text| format!("goal missed {text}")));
-        let losses = self.new_losses.iter();
-        lines.extend(losses.map(|text| format!("losses      {text}")));
-        let counts = CHANGE_TEXTS.map(|(change, _, words)| {
-            let rows = self.rows.iter().filter(|row| row.change == change);
-            format!("{} {words}", rows.count())
-        });
-        lines.push(counts.join(", "));
-        lines.join("\n") + "\n"
+        let text = new_template_engine().render_str(COMPARISON_TEMPLATE, Serde(self));
+        text.expect("a constant, valid template") + "\n"
     }
 }
 
