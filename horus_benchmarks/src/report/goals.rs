@@ -12,8 +12,8 @@ use crate::measure::state::{self, MachineState};
 use crate::measure::stats;
 use crate::measure::stream::StreamRecord;
 use crate::report::rows::{self, Report, Row};
-use crate::report::table::empty_table;
-use crate::report::template::{TableColumns, fill_template};
+use crate::report::table::table_with_columns;
+use crate::report::template::fill_template;
 
 /// Key in the settings of a report for the smallest, the median and the largest floor (fastest
 /// possible exchange between two cores) of each row's rounds, in nanoseconds.
@@ -407,20 +407,14 @@ pub(crate) fn row_json_with_ratios(row: &Row, settings: &Map<String, Value>) -> 
 /// Returns a table of `verdicts` for the rows of `report`; `None` if there are no verdicts. It also
 /// shows the floor of each row, and its ratios if the machine was in two states.
 pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
-    let columns = TableColumns::of_table("goals");
-    let mut table = empty_table(&columns.headings());
-    for one in verdicts {
+    let rows = verdicts.iter().map(|one| {
         let mut value = json!(one);
         value["states"] =
             json!(quantity_by_name(RATIO_QUANTITY).machine_states(&report.settings, &one.id));
         let floor = rows::row_setting(&report.settings, FLOOR_NS_KEY, &one.id);
         value["floor"] = floor.unwrap_or_else(|| json!([]));
-        table.add_row(
-            columns
-                .cells(value)
-                .into_iter()
-                .map(Option::unwrap_or_default),
-        );
-    }
+        value
+    });
+    let table = table_with_columns("goals", rows);
     (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
 }

@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use minijinja::context;
 use minijinja::value::{Serde, Value};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::report::rows::{Report, Row};
@@ -32,8 +33,18 @@ pub fn render(report: &Report) -> String {
         .expect("a constant, valid template")
 }
 
-/// Returns an empty table with these headings.
-pub fn empty_table(headings: &[&str]) -> Table {
+/// Returns a table with the columns that are defined under `name`, and a line for each of `rows`.
+pub fn table_with_columns(name: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Table {
+    let columns = TableColumns::of_table(name);
+    let mut table = empty_table(&columns.headings());
+    for row in rows {
+        let cells = columns.cells(row).into_iter();
+        table.add_row(cells.map(Option::unwrap_or_default));
+    }
+    table
+}
+
+fn empty_table(headings: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(headings);

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::report::rows::Report;
-use crate::report::table::empty_table;
+use crate::report::table::table_with_columns;
 use crate::run::floor::Placement;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{Outcome, Program};
@@ -32,16 +32,6 @@ const CONTROL_LOOPS: [(&str, f64, MessageSize); 5] = [
     ("500 Hz (sensor fusion)", 500.0, MessageSize::Imu),
     ("500 Hz (joint control)", 500.0, MessageSize::JointCommand),
     ("40 Hz (lidar)", 40.0, MessageSize::LaserScan),
-];
-
-const TABLE_HEADER: [&str; 7] = [
-    "loop",
-    "budget us",
-    "message",
-    "p99 ns",
-    "max ns",
-    "budget/p99",
-    "result",
 ];
 
 /// The carrier of the messages: the one that programs of a robot use.
@@ -100,7 +90,6 @@ fn verdict_word(budget_ns: f64, p99_ns: f64, max_ns: f64) -> &'static str {
 /// The time budget of a message is the whole period. The maximum was seen in this run and is not a
 /// guaranteed bound.
 fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
-    let mut table = empty_table(&TABLE_HEADER);
     let mut notes = Vec::new();
     for (name, rate_hz, size) in CONTROL_LOOPS {
         let row = report.row(&row_id("one_way", place, size));
@@ -109,21 +98,13 @@ fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
         };
         let budget_ns = 1e9 / rate_hz;
         let verdict = verdict_word(budget_ns, ns.p99, ns.max);
-        table.add_row([
-            name.to_owned(),
-            format!("{:.0}", budget_ns / 1e3),
-            size.id(),
-            format!("{:.0}", ns.p99),
-            format!("{:.0}", ns.max),
-            format!("{:.0}x", budget_ns / ns.p99),
-            verdict.to_owned(),
-        ]);
         notes.push(
             json!({ "loop": name, "message": size.id(), "budget_ns": budget_ns,
             "p99_ns": ns.p99, "max_ns": ns.max, "result": verdict }),
         );
     }
-    report.set_row_setting("real_time", place, Value::Array(notes));
+    let table = table_with_columns("real_time", &notes);
+    report.set_row_setting("real_time", place, notes);
     (!table.is_empty()).then(|| format!("Real-time suitability, {place}\n{table}"))
 }
 
