@@ -20,9 +20,7 @@ use crate::transport::carrier::ChannelShape::{OneToOne, OneToTwo, TwoToOne, TwoT
 use crate::transport::carrier::{CARRIER_CAPACITY, MessageSize, Transport};
 use crate::transport::driver;
 use crate::transport::endpoints::kanal_channel;
-use crate::transport::groups::{
-    AlternatingSenders, BroadcastReceivers, BroadcastSenders, clone_to_alternating_senders,
-};
+use crate::transport::groups::{AlternatingSenders, BroadcastPair, clone_to_alternating_senders};
 use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
 use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsupported_transport_error};
 
@@ -110,7 +108,7 @@ fn open_horus_channel<P: Payload>(transport: Transport, rendezvous: &Rendezvous<
         }),
         Channel(Spmc, OneToTwo) => open_between_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = spmc::channel(CHANNEL_SLOTS);
-            (tx, BroadcastReceivers::new(twice!(rx)))
+            (tx, BroadcastPair::new(twice!(rx)))
         }),
         Channel(Fanout, TwoToOne) => open_between_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(CHANNEL_SLOTS);
@@ -118,12 +116,12 @@ fn open_horus_channel<P: Payload>(transport: Transport, rendezvous: &Rendezvous<
         }),
         Channel(Fanout, OneToTwo) => open_between_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(CHANNEL_SLOTS);
-            (tx, BroadcastReceivers::new(twice!(rx)))
+            (tx, BroadcastPair::new(twice!(rx)))
         }),
         Channel(Fanout, TwoToTwo) => open_between_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(CHANNEL_SLOTS);
             let senders = AlternatingSenders::new(twice!(tx));
-            (senders, BroadcastReceivers::new(twice!(rx)))
+            (senders, BroadcastPair::new(twice!(rx)))
         }),
         _ => Err(unsupported_transport_error(transport)),
     }
@@ -149,13 +147,13 @@ fn open_peer_channel<P: Payload>(transport: Transport, rendezvous: &Rendezvous<'
             let builder = build_single_producer(CHANNEL_SLOTS, empty, BusySpin);
             let (one, builder) = builder.new_event_poller();
             let (two, builder) = builder.new_event_poller();
-            (builder.build(), BroadcastReceivers::new([one, two]))
+            (builder.build(), BroadcastPair::new([one, two]))
         }),
         Channel(Crossbeam, OneToTwo) => open_between_two_threads::<P, _, _>(rendezvous, || {
             let (one, from_one) = crossbeam_channel::bounded(CHANNEL_SLOTS);
             let (two, from_two) = crossbeam_channel::bounded(CHANNEL_SLOTS);
-            let both = BroadcastSenders::new([one, two]);
-            (both, BroadcastReceivers::new([from_one, from_two]))
+            let both = BroadcastPair::new([one, two]);
+            (both, BroadcastPair::new([from_one, from_two]))
         }),
         Channel(Crossbeam, _) => open_with_one_receiver::<P, _, _>(transport, rendezvous, || {
             crossbeam_channel::bounded(CHANNEL_SLOTS)

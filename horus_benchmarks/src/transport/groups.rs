@@ -32,19 +32,20 @@ pub fn clone_to_alternating_senders<T: Clone, R>((tx, rx): (T, R)) -> (Alternati
     (AlternatingSenders::new([tx.clone(), tx]), rx)
 }
 
-/// Two endpoints that receive the same messages. A message has arrived when both have it.
+/// Two endpoints through which the same messages go. A message has arrived when both have received
+/// it, and is sent when both have sent it. The senders are for channels that do not broadcast.
 #[derive(Debug)]
-pub struct BroadcastReceivers<R, P> {
-    ends: [R; 2],
+pub struct BroadcastPair<E, P> {
+    ends: [E; 2],
     /// The last message that the first endpoint received.
     copy: P,
     first_has_it: bool,
 }
 
-impl<R, P: Payload> BroadcastReceivers<R, P> {
+impl<E, P: Payload> BroadcastPair<E, P> {
     /// Returns `ends` as one end.
-    pub fn new(ends: [R; 2]) -> BroadcastReceivers<R, P> {
-        BroadcastReceivers {
+    pub fn new(ends: [E; 2]) -> BroadcastPair<E, P> {
+        BroadcastPair {
             ends,
             copy: P::compose(0),
             first_has_it: false,
@@ -52,7 +53,17 @@ impl<R, P: Payload> BroadcastReceivers<R, P> {
     }
 }
 
-impl<P: Payload, R: Endpoint<P>> Endpoint<P> for BroadcastReceivers<R, P> {
+impl<P: Payload, E: Endpoint<P>> Endpoint<P> for BroadcastPair<E, P> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        if !self.first_has_it {
+            self.first_has_it = self.ends[0].send(message);
+        }
+        let sent = self.first_has_it && self.ends[1].send(message);
+        self.first_has_it &= !sent;
+        sent
+    }
+
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if !self.first_has_it {
@@ -70,32 +81,5 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for BroadcastReceivers<R, P> {
 
     fn lost_messages(&self) -> u64 {
         self.ends.iter().map(Endpoint::lost_messages).sum()
-    }
-}
-
-/// A pair of senders, one for each of two receivers of channels that do not broadcast.
-#[derive(Debug)]
-pub struct BroadcastSenders<T> {
-    ends: [T; 2],
-    first_has_it: bool,
-}
-
-impl<T> BroadcastSenders<T> {
-    /// Returns `ends` as one end.
-    pub fn new(ends: [T; 2]) -> Self {
-        let first_has_it = false;
-        Self { ends, first_has_it }
-    }
-}
-
-impl<P, T: Endpoint<P>> Endpoint<P> for BroadcastSenders<T> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        if !self.first_has_it {
-            self.first_has_it = self.ends[0].send(message);
-        }
-        let sent = self.first_has_it && self.ends[1].send(message);
-        self.first_has_it &= !sent;
-        sent
     }
 }

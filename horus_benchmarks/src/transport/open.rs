@@ -9,7 +9,7 @@ use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::channels;
 use crate::transport::driver;
 use crate::transport::endpoints::{BorrowSubscriber, LatestValueConsumer, LoanPublisher};
-use crate::transport::groups::{AlternatingSenders, BroadcastReceivers};
+use crate::transport::groups::{AlternatingSenders, BroadcastPair};
 use crate::transport::head_tail_ring::HeadTailRingEnd;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
@@ -122,7 +122,7 @@ fn open_shared_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>
         return Ok(driver::duplex_side_driver::<P>(ends, shared.create));
     }
     let (out, back) = rings!(FanoutShm, options, rendezvous);
-    let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
+    let consumers = BroadcastPair::new([back.consumer()?, back.consumer()?]);
     if transport.carrier == Carrier::SpmcShm {
         return Ok(driver::one_side_driver::<P>((out.producer()?, consumers)));
     }

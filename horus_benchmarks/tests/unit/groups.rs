@@ -23,7 +23,7 @@ fn ends_in_turn_use_every_lane_and_wait_for_a_full_one() {
 #[test]
 fn a_message_has_arrived_when_both_ends_have_it_whole() {
     let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(8)).unwrap();
-    let mut both = BroadcastReceivers::new([ring.consumer().unwrap(), ring.consumer().unwrap()]);
+    let mut both = BroadcastPair::new([ring.consumer().unwrap(), ring.consumer().unwrap()]);
     let mut out = ring.producer().unwrap();
     let mut message = Packet16::compose(0);
     assert!(!both.recv(&mut message));
@@ -36,7 +36,7 @@ fn a_message_has_arrived_when_both_ends_have_it_whole() {
         );
     }
     let other = FanoutShm::<Packet16>::heap(&RingOptions::capacity(8)).unwrap();
-    let mut both = BroadcastReceivers::new([other.consumer().unwrap(), ring.consumer().unwrap()]);
+    let mut both = BroadcastPair::new([other.consumer().unwrap(), ring.consumer().unwrap()]);
     let mut corrupt = Packet16::compose(20);
     corrupt.words[1] ^= 1;
     assert!(Endpoint::send(&mut other.producer().unwrap(), &corrupt));
