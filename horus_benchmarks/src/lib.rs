@@ -21,6 +21,8 @@
 //! Only the binaries of this crate use this library. An error ends the benchmark and is printed
 //! with its cause.
 
+use std::error::Error;
+
 #[cfg(test)]
 use horus_testing as _;
 
@@ -29,3 +31,6 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod transport;
+
+/// The result of a benchmark, or of a part of it.
+pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;

@@ -100,8 +100,7 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Outcome {
         let id = format!("floor/same_thread/{name}");
         if session.begin_row_if_selected(&id) {
             let micro = measure();
-            let row = Row::from_batches(&id, &micro, &session.clock);
-            session.add_row(row, format!("batches of {}", micro.operations_per_batch));
+            session.add_batches_row(&id, &micro, "");
         }
     }
     let id = "floor/same_thread/timer/overhead";

@@ -1,10 +1,10 @@
 //! Writes the tables of measurements in the documents, from the records of benchmark runs:
 //! `readme_table RECORD [FILE.md …]`.
 
-use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
+use horus_benchmarks::Outcome;
 use horus_benchmarks::report::readme::{self, ReadmeRecords};
 
 /// The documents whose tables are updated, as paths from the root of the repository.
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn update_documents(record: &str, documents: &[String]) -> Result<(), Box<dyn Error>> {
+fn update_documents(record: &str, documents: &[String]) -> Outcome {
     let record = readme::find_newest_record(Path::new(record))?;
     let records = ReadmeRecords::read(&record)?;
     for document in documents {

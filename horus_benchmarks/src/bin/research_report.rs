@@ -1,10 +1,10 @@
 //! Creates an HTML page and a CSV file from a directory of benchmark records, or compares two such
 //! directories.
 
-use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
+use horus_benchmarks::Outcome;
 use horus_benchmarks::report::research::compare::RunComparison;
 use horus_benchmarks::report::research::record::RunRecord;
 use horus_benchmarks::report::research::{csv, page};
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn write_report(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
+fn write_report(directory: &Path) -> Outcome<ExitCode> {
     let run = read_run(directory)?;
     let full = std::fs::canonicalize(directory)?;
     let mut names = full.iter().rev().take(2).map(|name| name.to_string_lossy());
@@ -58,8 +58,8 @@ fn write_report(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn compare_runs(old: &[&str], new: &[&str]) -> Result<ExitCode, Box<dyn Error>> {
-    let read = |paths: &[&str]| -> Result<Vec<RunRecord>, Box<dyn Error>> {
+fn compare_runs(old: &[&str], new: &[&str]) -> Outcome<ExitCode> {
+    let read = |paths: &[&str]| -> Outcome<Vec<RunRecord>> {
         paths.iter().map(|path| read_run(Path::new(path))).collect()
     };
     let comparison = RunComparison::of_runs(&read(old)?, &read(new)?);
@@ -67,6 +67,6 @@ fn compare_runs(old: &[&str], new: &[&str]) -> Result<ExitCode, Box<dyn Error>> 
     Ok(ExitCode::from(u8::from(comparison.is_worse())))
 }
 
-fn read_run(path: &Path) -> Result<RunRecord, Box<dyn Error>> {
+fn read_run(path: &Path) -> Outcome<RunRecord> {
     RunRecord::read(path).map_err(|error| format!("{}: {error}", path.display()).into())
 }

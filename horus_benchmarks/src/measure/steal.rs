@@ -1,6 +1,5 @@
 //! Measures steal time: CPU time that a hypervisor takes while a benchmark runs.
 
-use std::error::Error;
 use std::ops::Range;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -8,6 +7,7 @@ use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
+use crate::Outcome;
 use crate::measure::machine::CpuTimes;
 
 /// Length of a window, for which the steal time is determined. WHY not shorter: the kernel counts
@@ -31,7 +31,7 @@ pub struct StealWatch {
 
 impl StealWatch {
     /// Starts a thread that reads the steal time of `cpu`.
-    pub fn start(cpu: usize) -> Result<Self, Box<dyn Error>> {
+    pub fn start(cpu: usize) -> Outcome<Self> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("steal".to_owned())
@@ -51,7 +51,7 @@ impl StealWatch {
     }
 
     /// Stops the thread, and returns all windows that were complete by then.
-    pub fn stop(self) -> Result<QuietWindows, Box<dyn Error>> {
+    pub fn stop(self) -> Outcome<QuietWindows> {
         drop(self.stop);
         let readings = self.thread.join();
         let readings = readings.map_err(|_| "the thread that watches panicked")?;

@@ -3,7 +3,6 @@
 //! Between jobs a far end sleeps in the kernel. So several far ends can share one CPU if only one
 //! of them works at a time: rounds of a ring alternate with rounds of the floor.
 
-use std::error::Error;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use std::thread::JoinHandle;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::Outcome;
 use crate::measure::pin;
 use crate::measure::wait::{OtherEndWatch, WAIT_TIMEOUT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
@@ -211,14 +211,14 @@ where
 /// an error outside of a job, which is printed.
 pub fn serve_jobs<J, R, S, E: ToString>(
     context: &ChildContext,
-    make_job_runner: impl FnOnce() -> Result<S, Box<dyn Error>>,
+    make_job_runner: impl FnOnce() -> Outcome<S>,
 ) -> ExitCode
 where
     J: DeserializeOwned,
     R: Serialize,
     S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
 {
-    let answer_jobs = || -> Result<(), Box<dyn Error>> {
+    let answer_jobs = || -> Outcome {
         pin::pin_current_thread(context.cpu)?;
         let mut job_runner = make_job_runner()?;
         let watch = OtherEndWatch::new(context.share_cpu, context.parent_death_check());

@@ -8,13 +8,13 @@
 
 use std::collections::VecDeque;
 use std::env;
-use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Outcome;
 use crate::measure::lines::SharedCacheLines;
 use crate::measure::pin::CpuPair;
 use crate::measure::rounds::alternating_order;
@@ -49,8 +49,6 @@ const RECENT_ROUNDS_MAX: usize = 5;
 /// Name of the environment variable of a child process with the path of the lines.
 const LINES_PATH_VARIABLE: &str = "HORUS_BENCH_LINES";
 
-type AnyError = Box<dyn Error>;
-
 /// The choice of the number of `pause` instructions after a poll that found nothing new, from
 /// rounds with different numbers, which alternate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,12 +61,12 @@ pub struct PauseCountChoice {
 }
 
 impl PauseCountChoice {
-    /// Measures `rounds` rounds with each number of pauses. `measure_p50_ns` measures one round with
-    /// a number of pauses, and returns a value of which less is better.
+    /// Measures `rounds` rounds with each number of pauses. `measure_p50_ns` measures a round with a
+    /// number of pauses, and returns a value of which less is better.
     pub fn measure(
         rounds: u32,
-        mut measure_p50_ns: impl FnMut(u32) -> Result<f64, AnyError>,
-    ) -> Result<PauseCountChoice, AnyError> {
+        mut measure_p50_ns: impl FnMut(u32) -> Outcome<f64>,
+    ) -> Outcome<PauseCountChoice> {
         let mut medians = vec![Vec::new(); PAUSES_AFTER_POLL_MAX as usize + 1];
         for round in 0..rounds.max(1) {
             for pauses in alternating_order(round, medians.len()) {
@@ -116,7 +114,7 @@ impl Floor {
         cpus: CpuPair,
         clock: &TscClock,
         effort: MeasurementEffort,
-    ) -> Result<(Floor, PauseCountChoices), AnyError> {
+    ) -> Outcome<(Floor, PauseCountChoices)> {
         let memory = Arc::new(SharedCacheLines::create()?);
         let spec = ChildSpec {
             role: FLOOR_ROLE,
@@ -166,7 +164,7 @@ impl Floor {
         lines: FloorCacheLines,
         warm_up: u64,
         samples: u64,
-    ) -> Result<RoundResult, AnyError> {
+    ) -> Outcome<RoundResult> {
         let samples = samples.div_ceil(u64::from(PAUSES_AFTER_POLL_MAX) + 1);
         let mut best: Option<(f64, RoundResult)> = None;
         for pauses in 0..=PAUSES_AFTER_POLL_MAX {
@@ -190,10 +188,7 @@ impl Floor {
     /// Measures a round of the floor with two cache lines, beside rounds of `effort`. WHY at least
     /// four times as many messages as in short rounds: the floor is divided into parts, and one
     /// interrupt would decide the median of a part.
-    pub fn measure_round_beside(
-        &mut self,
-        effort: MeasurementEffort,
-    ) -> Result<RoundResult, AnyError> {
+    pub fn measure_round_beside(&mut self, effort: MeasurementEffort) -> Outcome<RoundResult> {
         let samples = effort
             .samples
             .max(ROUND_SAMPLES_MIN.min(4 * effort.samples));
@@ -201,10 +196,7 @@ impl Floor {
     }
 
     /// Checks by messages in both directions whether the counters of the two cores agree.
-    pub fn check_counter_offset(
-        &mut self,
-        clock: &TscClock,
-    ) -> Result<CounterOffsetCheck, AnyError> {
+    pub fn check_counter_offset(&mut self, clock: &TscClock) -> Outcome<CounterOffsetCheck> {
         let MeasurementEffort {
             warm_up, samples, ..
         } = self.choice;
@@ -220,7 +212,7 @@ impl Floor {
         &mut self,
         lines: FloorCacheLines,
         clock: &TscClock,
-    ) -> Result<PauseCountChoice, AnyError> {
+    ) -> Outcome<PauseCountChoice> {
         let MeasurementEffort {
             rounds,
             warm_up,
@@ -240,7 +232,7 @@ impl Floor {
         timing: TimedPart,
         warm_up: u64,
         samples: u64,
-    ) -> Result<(RoundResult, RoundResult), AnyError> {
+    ) -> Outcome<(RoundResult, RoundResult)> {
         // The lines are cleared before each round, so the numbers may start again.
         let plan = RoundPlan {
             timing,

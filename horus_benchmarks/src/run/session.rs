@@ -1,6 +1,5 @@
 //! One run of a benchmark binary: its preparation before the rounds, and its report after them.
 
-use std::error::Error;
 use std::io;
 use std::iter::successors;
 use std::process::ExitCode;
@@ -8,7 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
+use crate::Outcome;
 use crate::measure::machine::{self, CpuTimes, Machine};
+use crate::measure::micro::BatchResult;
 use crate::measure::pin::{self, CpuPair};
 use crate::measure::tsc::{CounterOffsetCheck, TscClock};
 use crate::report::goals;
@@ -55,7 +56,7 @@ impl BenchmarkSession {
     pub fn begin(
         args: Args,
         rounds_and_samples: QuickOrFull<(u32, u64)>,
-    ) -> Result<BenchmarkSession, Box<dyn Error>> {
+    ) -> Outcome<BenchmarkSession> {
         let effort = MeasurementEffort::new(&args, rounds_and_samples);
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION_TIME);
@@ -96,6 +97,13 @@ impl BenchmarkSession {
     /// Adds a row to the report. `method` says how it was measured.
     pub fn add_row(&mut self, row: Row, method: impl AsRef<str>) {
         self.report.add_row(row, method.as_ref());
+    }
+
+    /// Adds a row of timed batches to the report. The text that says how it was measured is
+    /// `method`, followed by the number of operations in a batch.
+    pub fn add_batches_row(&mut self, id: &str, batches: &BatchResult, method: &str) {
+        let method = format!("{method}batches of {}", batches.operations_per_batch);
+        self.add_row(Row::from_batches(id, batches, &self.clock), method);
     }
 
     /// Counts a step of the progress bar. Returns true if the command line selects the row `id`, so
@@ -156,7 +164,7 @@ pub struct BenchmarkSkipped(pub &'static str);
 /// Returns the exit code of the benchmark `name`: [`SKIPPED_EXIT_CODE`] for the error
 /// [`BenchmarkSkipped`].
 /// If the benchmark failed, prints the error with all of its causes to standard error.
-pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
+pub fn exit_code(name: &str, outcome: Outcome) -> ExitCode {
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;
     };

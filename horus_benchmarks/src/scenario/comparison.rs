@@ -11,7 +11,7 @@ use crate::measure::rounds::alternating_order;
 use crate::measure::state::find_machine_states;
 use crate::measure::stats;
 use crate::measure::stream::StreamResult;
-use crate::measure::workload::{RoundResult, TimedPart};
+use crate::measure::workload::RoundResult;
 use crate::report::goals::{FLOOR_RATIO_BY_STATE_KEY, RATE_BY_STATE_KEY};
 use crate::report::rows::Row;
 use crate::report::versus::{self, LatencyOrThroughput};
@@ -137,11 +137,7 @@ impl CandidateGroup {
         }
         let (effort, clock) = (session.effort, &session.clock);
         let round = |connection: &mut Connection, _: Option<f64>| -> Outcome<(RoundResult, f64)> {
-            let (round, _) = connection.run_ping_pong_round(
-                TimedPart::RoundTrip,
-                effort.warm_up,
-                effort.samples,
-            )?;
+            let round = connection.run_round_trips(effort)?;
             let p50_ns = round.p50_ns(clock);
             Ok((round, p50_ns))
         };
@@ -377,14 +373,12 @@ pub fn compare_in_same_thread(
     let mut count = 0;
     for (micro, transport) in all.iter().flatten().zip(transports) {
         let id = format!("one_way/same_thread/{}", transport.id());
-        let row = Row::from_batches(&id, micro, &session.clock);
-        count += row.received_messages();
-        let method = format!(
-            "{}; batches of {}",
-            transport.carrier.description(),
-            micro.operations_per_batch
+        count += micro.verified;
+        session.add_batches_row(
+            &id,
+            micro,
+            &format!("{}; ", transport.carrier.description()),
         );
-        session.add_row(row, method);
     }
     let figures = [&p50_ns[0][..], &p50_ns[1]];
     add_comparison_row(session, id, figures, count, "send + recv, in batches")

@@ -96,9 +96,7 @@ fn run_between_two_ends(
 ) -> Outcome<Samples> {
     let size = MessageSize::Bytes(16);
     connection.open(Transport { carrier, size })?;
-    let (round, _) =
-        connection.run_ping_pong_round(TimedPart::RoundTrip, effort.warm_up, effort.samples)?;
-    Ok(round.ticks)
+    Ok(connection.run_round_trips(effort)?.ticks)
 }
 
 /// Makes one run in one thread. Returns its samples in ticks, of which none was removed.

@@ -12,7 +12,7 @@ pub fn connect(session: &BenchmarkSession, placement: Placement) -> Outcome<Conn
 }
 
 /// The two ends of the floor and of the measured transports, in one placement.
-#[derive(Debug)]
+#[expect(missing_debug_implementations, reason = "a driver is a function")]
 pub struct TwoEnds {
     /// The name of the placement in the ids of rows.
     pub place: &'static str,

@@ -2,7 +2,6 @@
 //! process, the far end.
 
 use std::env;
-use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,8 +13,7 @@ use crate::run::floor::{self, FLOOR_ROLE};
 use crate::run::session::{self, BenchmarkSession};
 use crate::transport::connection::{self, CONNECTION_ROLE};
 
-/// The result of a benchmark, or of a part of it.
-pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+pub use crate::Outcome;
 
 /// A role that child processes of a benchmark have: its name, and the function that performs it.
 pub type ChildRole = (&'static str, fn(&ChildContext) -> ExitCode);

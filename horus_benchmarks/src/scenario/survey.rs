@@ -159,12 +159,7 @@ pub fn measure_send_and_receive(
     for _ in 1..session.effort.rounds {
         micro.merge(&ends.run_batches(&plan)?);
     }
-    let row = Row::from_batches(&id, &micro, &session.clock);
-    let method = format!(
-        "{method}send + recv, batches of {}",
-        micro.operations_per_batch
-    );
-    session.add_row(row, method);
+    session.add_batches_row(&id, &micro, &format!("{method}send + recv, "));
     Ok(())
 }
 
@@ -222,12 +217,7 @@ fn measure_latency_row(
             // WHY: the relative timing of two ends stays the same as long as the rings do. One
             // pair of rings for the whole row would make its ratio a matter of chance.
             connection.open(transport)?;
-            let round = connection.run_ping_pong_round(
-                TimedPart::RoundTrip,
-                effort.warm_up,
-                effort.samples,
-            )?;
-            Ok(round.0)
+            connection.run_round_trips(effort)
         },
     )?;
     let measured = measured.first().ok_or("no rounds")?;

@@ -68,8 +68,7 @@ fn measure_sends_to_awake_reader(
     let batches = u64::from(session.effort.rounds) * session.effort.samples.div_ceil(10);
     let plan = BatchPlan::new(session.clock.source(), batches);
     let micro = time_sends_to_awake_reader(&session.private.open()?, barrier, &plan)?;
-    let row = Row::from_batches(id, &micro, &session.clock);
-    session.add_row(row, format!("batches of {}", micro.operations_per_batch));
+    session.add_batches_row(id, &micro, "");
     Ok(())
 }
 

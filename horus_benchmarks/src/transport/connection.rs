@@ -1,6 +1,7 @@
 //! A connection between two sides of a benchmark: the near side in this thread, and the far side in
 //! another thread or in a child process.
 
+use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,18 +9,20 @@ use std::sync::Arc;
 use horus_shm::Namespace;
 use serde::{Deserialize, Serialize};
 
+use crate::Outcome;
 use crate::measure::micro::{BatchPlan, BatchResult};
 use crate::measure::pin::CpuPair;
 use crate::measure::stream::{SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{RoundPlan, RoundResult, TimedPart, WorkloadError};
+use crate::run::args::MeasurementEffort;
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::far_end::{self, FarEndHandle, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Driver, LoopTimer, SendableDriver, Task, TaskResult};
-use crate::transport::rendezvous::{AnyError, Rendezvous, SideRole, next_connection_number};
+use crate::transport::rendezvous::{Rendezvous, SideRole, next_connection_number};
 
 /// Name of the role of a child process that is the far side of a connection.
 pub const CONNECTION_ROLE: &str = "connection";
@@ -48,6 +51,7 @@ enum ConnectionJob {
 type FarSideAnswer = Option<TaskResult>;
 
 /// Both sides of a connection. One transport is open at a time. The far side sleeps between rounds.
+#[expect(missing_debug_implementations, reason = "a driver is a function")]
 pub struct Connection {
     namespace: Arc<Namespace>,
     far_end: FarEndHandle<ConnectionJob, FarSideAnswer>,
@@ -60,15 +64,6 @@ struct NearSide {
     driver: Driver,
     transport: Transport,
     next_seq: u64,
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let transport = self.near.as_ref().map(|near| near.transport);
-        f.debug_struct("Connection")
-            .field("transport", &transport)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Drop for Connection {
@@ -88,7 +83,7 @@ impl Connection {
         cpus: CpuPair,
         source: TickSource,
         private: &PrivateNamespace,
-    ) -> Result<Connection, AnyError> {
+    ) -> Outcome<Connection> {
         let namespace = private.open()?;
         let spec = ChildSpec {
             role: CONNECTION_ROLE,
@@ -114,7 +109,7 @@ impl Connection {
     }
 
     /// Opens both sides of `transport`. Closes the transport that was open before.
-    pub fn open(&mut self, transport: Transport) -> Result<(), AnyError> {
+    pub fn open(&mut self, transport: Transport) -> Outcome {
         self.close()?;
         let number = next_connection_number();
         let rendezvous = Rendezvous::new(&self.namespace, number, SideRole::Near);
@@ -132,6 +127,17 @@ impl Connection {
         Ok(())
     }
 
+    /// Runs one round of [`run_ping_pong_round`](Self::run_ping_pong_round) that times round trips.
+    /// Returns the measurements of the near side.
+    pub fn run_round_trips(&mut self, effort: MeasurementEffort) -> Outcome<RoundResult> {
+        let MeasurementEffort {
+            warm_up, samples, ..
+        } = effort;
+        Ok(self
+            .run_ping_pong_round(TimedPart::RoundTrip, warm_up, samples)?
+            .0)
+    }
+
     /// Runs one round of ping-pong over the open transport. Returns the measurements of the near
     /// side and of the far side. Spins. After an error, the transport cannot be used any longer.
     pub fn run_ping_pong_round(
@@ -139,7 +145,7 @@ impl Connection {
         timing: TimedPart,
         warm_up: u64,
         samples: u64,
-    ) -> Result<(RoundResult, RoundResult), AnyError> {
+    ) -> Outcome<(RoundResult, RoundResult)> {
         let near = self.near.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
         let plan = RoundPlan {
             timing,
@@ -157,7 +163,7 @@ impl Connection {
     /// Streams `messages` messages from the near side to the far side. If one ring serves both
     /// directions, each side sends half of the messages and receives all, and the result covers
     /// both sides.
-    pub fn run_stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
+    pub fn run_stream(&mut self, messages: u64) -> Outcome<(SenderResult, StreamResult)> {
         let near = self.near.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
         let carrier = near.transport.carrier;
         let producers = carrier.producer_count();
@@ -183,7 +189,7 @@ impl Connection {
 
     /// Runs a task on each side at the same time. If the wait of the near side timed out, returns
     /// the error of the far side, because that error explains the failure.
-    fn run_tasks(&mut self, near: Task, far: Task) -> Result<(TaskResult, TaskResult), AnyError> {
+    fn run_tasks(&mut self, near: Task, far: Task) -> Outcome<(TaskResult, TaskResult)> {
         let (source, pauses) = (self.source, self.pauses);
         let watch = self.far_end.watch().with_pauses_after_poll(pauses);
         let side = self.near.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
@@ -204,7 +210,7 @@ impl Connection {
     }
 
     /// Closes the transport on both sides.
-    pub fn close(&mut self) -> Result<(), AnyError> {
+    pub fn close(&mut self) -> Outcome {
         if self.near.take().is_some() {
             self.far_end.run_job(ConnectionJob::Close)?;
         }
@@ -212,12 +218,12 @@ impl Connection {
     }
 }
 
-fn unexpected_answer_error(answer: &impl fmt::Debug) -> AnyError {
+fn unexpected_answer_error(answer: &impl fmt::Debug) -> Box<dyn Error> {
     format!("an answer to another job: {answer:?}").into()
 }
 
 /// Returns an error if the stream has lost messages although the carrier must not lose any.
-fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), AnyError> {
+fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Outcome {
     if streamed.lost > 0 && carrier.is_lossless() {
         let lost = streamed.lost;
         return Err(format!("{lost} messages were lost on a ring that loses none").into());
@@ -240,7 +246,7 @@ impl LoopedTransport {
         transport: Transport,
         source: TickSource,
         private: &PrivateNamespace,
-    ) -> Result<LoopedTransport, AnyError> {
+    ) -> Outcome<LoopedTransport> {
         let (namespace, number) = (private.open()?, next_connection_number());
         let driver = transport.open(&Rendezvous::new(&namespace, number, SideRole::Loop))?;
         let watch = OtherEndWatch::new(false, || false);
@@ -253,7 +259,7 @@ impl LoopedTransport {
     }
 
     /// Sends messages and receives each of them, in the timed batches of `plan`.
-    pub fn run_batches(&mut self, plan: &BatchPlan) -> Result<BatchResult, AnyError> {
+    pub fn run_batches(&mut self, plan: &BatchPlan) -> Outcome<BatchResult> {
         match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
             TaskResult::BatchResult(micro) => {
                 self.next_seq += (plan.warm_up + plan.batches) * micro.operations_per_batch;
@@ -264,7 +270,7 @@ impl LoopedTransport {
     }
 
     /// Sends `messages` messages in bursts, and receives each burst before the next one is sent.
-    pub fn run_stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
+    pub fn run_stream(&mut self, messages: u64) -> Outcome<StreamResult> {
         let plan = StreamPlan {
             messages,
             first_seq: self.next_seq,
@@ -289,7 +295,7 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
 /// Returns a function that runs the jobs of a connection's far side.
 fn make_job_runner(
     namespace: Arc<Namespace>,
-) -> impl FnMut(ConnectionJob, &OtherEndWatch) -> Result<FarSideAnswer, AnyError> {
+) -> impl FnMut(ConnectionJob, &OtherEndWatch) -> Outcome<FarSideAnswer> {
     let mut open: Option<Driver> = None;
     move |job, watch| {
         match job {

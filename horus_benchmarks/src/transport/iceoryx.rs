@@ -23,13 +23,14 @@ use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service;
 use iceoryx2::service::port_factory::publish_subscribe::PortFactory;
 
+use crate::Outcome;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Payload;
 use crate::run::namespace::DIRECTORY_PREFIX;
 use crate::transport::carrier::{CARRIER_CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::driver;
 use crate::transport::packet::with_packet;
-use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous, unsupported_transport_error};
+use crate::transport::rendezvous::{OpenResult, Rendezvous, unsupported_transport_error};
 
 /// A message that a service of iceoryx2 can carry.
 trait ZeroCopyMessage: Payload + ZeroCopySend + Debug {}
@@ -66,7 +67,7 @@ fn open_side<S: service::Service + 'static, P: ZeroCopyMessage>(
         Carrier::Iceoryx2Stream => (CARRIER_CAPACITY, BackpressureStrategy::RetryUntilDelivered),
         _ => (1, BackpressureStrategy::DiscardData),
     };
-    let open_service = |name: &str| -> Result<PortFactory<S, P, ()>, AnyError> {
+    let open_service = |name: &str| -> Outcome<PortFactory<S, P, ()>> {
         Ok(node
             .service_builder(&ServiceName::new(name)?)
             .publish_subscribe::<P>()
@@ -78,7 +79,7 @@ fn open_side<S: service::Service + 'static, P: ZeroCopyMessage>(
             .enable_safe_overflow(carrier != Carrier::Iceoryx2Stream)
             .open_or_create()?)
     };
-    let open_ends = |out: &str, back: &str| -> Result<_, AnyError> {
+    let open_ends = |out: &str, back: &str| -> Outcome<_> {
         let publisher = open_service(out)?
             .publisher_builder()
             .backpressure_strategy(strategy)
@@ -98,9 +99,7 @@ fn open_side<S: service::Service + 'static, P: ZeroCopyMessage>(
 
 /// Creates a node whose files are in our own directory, or in shared memory under a name that
 /// begins with the directory's name. In both cases they are removed together with the directory.
-pub(crate) fn create_node_in<S: service::Service>(
-    namespace: &Namespace,
-) -> Result<Node<S>, AnyError> {
+pub(crate) fn create_node_in<S: service::Service>(namespace: &Namespace) -> Outcome<Node<S>> {
     set_log_level(LogLevel::Error);
     let topics = namespace.topics_path();
     let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());

@@ -9,18 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use horus_shm::Namespace;
 
+use crate::Outcome;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Payload;
 use crate::transport::carrier::Transport;
 use crate::transport::driver::{self, Driver, SendableDriver};
 
-/// The reason why a connection cannot be opened or measured. It ends the benchmark.
-pub type AnyError = Box<dyn Error>;
-
-pub(crate) type OpenResult = Result<Driver, AnyError>;
+pub(crate) type OpenResult = Outcome<Driver>;
 
 /// Returns the error for a carrier that does not support the size or the role.
-pub(crate) fn unsupported_transport_error(transport: Transport) -> AnyError {
+pub(crate) fn unsupported_transport_error(transport: Transport) -> Box<dyn Error> {
     format!("{transport:?} cannot be opened here").into()
 }
 

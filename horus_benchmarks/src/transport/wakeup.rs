@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 pub use topics::time_sends_to_awake_reader;
 
+use crate::Outcome;
 use crate::measure::lines::SharedCacheLines;
 use crate::measure::payload::Payload;
 use crate::measure::tsc::{TickSource, Ticks};
@@ -25,7 +26,7 @@ use crate::measure::workload::refused_call_error;
 use crate::transport::carrier::WakeupMechanism;
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous};
+use crate::transport::rendezvous::{OpenResult, Rendezvous};
 
 /// Minimum time for which the far side must have been asleep.
 const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
@@ -33,11 +34,11 @@ const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
 type SharedLines = Arc<SharedCacheLines>;
 
 /// A function that sends a message and thereby wakes the far side.
-type WakeFn = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
+type WakeFn = Box<dyn FnMut(Packet16) -> Outcome>;
 
 /// A function that blocks until a message arrives, at most for `WAIT_TIMEOUT`. It returns the
 /// message and the time at which the sleep ended.
-type SleepFn = Box<dyn FnMut(TickSource) -> Result<(Packet16, Ticks), AnyError>>;
+type SleepFn = Box<dyn FnMut(TickSource) -> Outcome<(Packet16, Ticks)>>;
 
 /// One side of a mechanism.
 enum WakeupEnd {
@@ -47,12 +48,12 @@ enum WakeupEnd {
 }
 
 impl WakeupEnd {
-    fn waker(wake: impl FnMut(Packet16) -> Result<(), AnyError> + 'static) -> Self {
+    fn waker(wake: impl FnMut(Packet16) -> Outcome + 'static) -> Self {
         Self::Waker(Box::new(wake))
     }
 
     /// Returns the end that calls `sleep` in the main thread, and reads the counter afterwards.
-    fn sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static) -> Self {
+    fn sleeper(mut sleep: impl FnMut() -> Outcome<Packet16> + 'static) -> Self {
         let sleep = move |source: TickSource| {
             let message = sleep()?;
             Ok((message, source.read_at_end()))

@@ -6,7 +6,8 @@ use horus_core::scheduler::{Context, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
 use horus_shm::internals::thread as thread_id;
 
-use super::{AnyError, WakeupEnd, topics};
+use super::{WakeupEnd, topics};
+use crate::Outcome;
 use crate::measure::tsc::{TickSource, Ticks};
 use crate::measure::wait::WAIT_TIMEOUT;
 use crate::transport::carrier::WakeupMechanism;
@@ -37,7 +38,7 @@ impl Node for ForwardingNode {
 }
 
 /// Starts a scheduler with a node that waits for messages.
-pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
+pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Outcome<WakeupEnd> {
     let subscriber = topics::mechanism_subscriber(rendezvous, WakeupMechanism::EventNode)?;
     let ((messages, woken), (thread, threads)) = (mpsc::channel(), mpsc::channel());
     let mut scheduler = Scheduler::new();

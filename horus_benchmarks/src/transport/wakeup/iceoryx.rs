@@ -6,15 +6,13 @@ use std::sync::Arc;
 use iceoryx2::prelude::{ServiceName, ipc};
 
 use super::kernel::{fetch_message, post_message};
-use super::{AnyError, SharedLines, WakeupEnd};
+use super::{SharedLines, WakeupEnd};
+use crate::Outcome;
 use crate::measure::wait::{WAIT_TIMEOUT, WaitError};
 use crate::transport::iceoryx;
 use crate::transport::rendezvous::Rendezvous;
 
-pub(super) fn open_event(
-    rendezvous: &Rendezvous<'_>,
-    lines: &SharedLines,
-) -> Result<WakeupEnd, AnyError> {
+pub(super) fn open_event(rendezvous: &Rendezvous<'_>, lines: &SharedLines) -> Outcome<WakeupEnd> {
     let node = iceoryx::create_node_in::<ipc::Service>(rendezvous.namespace)?;
     let builder = node.service_builder(&ServiceName::new(&rendezvous.shared_direction().name)?);
     let service = builder.event().open_or_create()?;

@@ -7,7 +7,8 @@ use std::sync::atomic::{self, AtomicU32};
 use rustix::thread::Timespec;
 use rustix::thread::futex;
 
-use super::{AnyError, SharedLines, WakeupEnd};
+use super::{SharedLines, WakeupEnd};
+use crate::Outcome;
 use crate::measure::lines::SharedCacheLines;
 use crate::measure::wait::{WAIT_TIMEOUT, WaitError};
 use crate::transport::kernel::stream;
@@ -71,7 +72,7 @@ fn futex_word(lines: &SharedCacheLines) -> &AtomicU32 {
     unsafe { AtomicU32::from_ptr(word) }
 }
 
-pub(super) fn open_pipe(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
+pub(super) fn open_pipe(rendezvous: &Rendezvous<'_>) -> Outcome<WakeupEnd> {
     let name = rendezvous.shared_direction().name;
     let path = rendezvous.directory().join(name).with_extension("pipe");
     let mut pipe = stream::open_fifo(&path, 0)?;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeBarrier};
 use horus_shm::Namespace;
 
-use super::{AnyError, WakeupEnd};
+use super::WakeupEnd;
+use crate::Outcome;
 use crate::measure::micro::{self, BatchPlan, BatchResult, WORD_OPERATIONS_PER_BATCH};
 use crate::measure::payload::Payload;
 use crate::measure::wait::{WAIT_TIMEOUT, WaitError};
@@ -45,7 +46,7 @@ fn mechanism_topic_builder(
 pub(super) fn mechanism_subscriber(
     rendezvous: &Rendezvous<'_>,
     mechanism: WakeupMechanism,
-) -> Result<Subscriber<Packet16>, AnyError> {
+) -> Outcome<Subscriber<Packet16>> {
     let mut subscriber = mechanism_topic_builder(rendezvous, mechanism).subscriber()?;
     subscriber.set_spin(Duration::ZERO);
     Ok(subscriber)
@@ -54,7 +55,7 @@ pub(super) fn mechanism_subscriber(
 pub(super) fn open_topic(
     rendezvous: &Rendezvous<'_>,
     mechanism: WakeupMechanism,
-) -> Result<WakeupEnd, AnyError> {
+) -> Outcome<WakeupEnd> {
     if rendezvous.is_near_end() {
         let mut publisher = mechanism_topic_builder(rendezvous, mechanism).publisher()?;
         return Ok(WakeupEnd::waker(
@@ -69,7 +70,7 @@ pub(super) fn open_topic(
 
 /// Opens one side of several topics. The near side sends to each of them in turn, and the far side
 /// sleeps in a wait set.
-pub(super) fn open_wait_set(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
+pub(super) fn open_wait_set(rendezvous: &Rendezvous<'_>) -> Outcome<WakeupEnd> {
     let topics = (0..WAIT_SET_TOPICS).map(|index| {
         let name = format!("{}-{index}", rendezvous.shared_direction().name);
         topic_builder(rendezvous.namespace, &name, WakeBarrier::Membarrier)
@@ -101,7 +102,7 @@ pub fn time_sends_to_awake_reader(
     namespace: &Arc<Namespace>,
     barrier: WakeBarrier,
     plan: &BatchPlan,
-) -> Result<BatchResult, AnyError> {
+) -> Outcome<BatchResult> {
     let name = format!("awake_{barrier:?}");
     let topic = || topic_builder(namespace, &name, barrier);
     let mut subscriber = topic().subscriber()?;
