@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::Samples;
@@ -262,17 +263,12 @@ fn read_counter_at_end() -> Ticks {
 
 /// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds, which NTP does not adjust.
 fn read_monotonic_raw_ns() -> u64 {
-    read_clock_ns(libc::CLOCK_MONOTONIC_RAW)
+    read_clock_ns(ClockId::MonotonicRaw)
 }
 
-/// Reads a clock of the kernel in nanoseconds. `clock` must be a clock that exists on Linux.
-pub fn read_clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` is ours and outlives the call. The call cannot fail: the clock exists.
-    unsafe { libc::clock_gettime(clock, &raw mut now) };
+/// Reads a clock of the kernel in nanoseconds.
+pub fn read_clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

@@ -1,14 +1,14 @@
 //! A private directory for the shared files of a benchmark. It is removed when the benchmark ends.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
+use tempfile::TempDir;
 
 const NAMESPACE_NAME: &str = "bench";
 
@@ -24,7 +24,7 @@ const SHARED_MEMORY_DIRECTORY: &str = "/dev/shm";
 /// other libraries create their files there. A run that is killed leaves all of these behind.
 #[derive(Debug)]
 pub struct PrivateNamespace {
-    directory: PathBuf,
+    directory: TempDir,
 }
 
 impl PrivateNamespace {
@@ -36,25 +36,22 @@ impl PrivateNamespace {
         } else {
             std::env::temp_dir()
         };
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        // The process id alone is not enough: containers may share the file system but not ids.
-        // WHY not all of the time: names of sockets below it end at 108 bytes.
-        let (process, time) = (std::process::id(), now.as_nanos() as u32);
-        let directory = base.join(format!("{DIRECTORY_PREFIX}{process}-{time:08x}"));
-        DirBuilder::new().mode(0o700).create(&directory)?;
+        // WHY not a longer name: names of sockets below it end at 108 bytes.
+        let directory = tempfile::Builder::new()
+            .prefix(&format!("{DIRECTORY_PREFIX}{}-", std::process::id()))
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(base)?;
         Ok(PrivateNamespace { directory })
     }
 
     /// Returns the path of the private directory.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// Returns the environment variables that select the private namespace in a child process.
     pub fn environment(&self) -> [(String, OsString); 2] {
-        let directory = self.directory.clone().into_os_string();
+        let directory = self.directory().into();
         [
             ("HORUS_SHM_DIR".to_owned(), directory),
             ("HORUS_NAMESPACE".to_owned(), NAMESPACE_NAME.into()),
@@ -65,15 +62,12 @@ impl PrivateNamespace {
     /// [`environment`](Self::environment) opens it with [`Namespace::current`].
     pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
         let name = NamespaceName::new(NAMESPACE_NAME)?;
-        Namespace::open(&NamespaceConfig::new(&self.directory, name))
+        Namespace::open(&NamespaceConfig::new(self.directory(), name))
     }
 }
 
 impl Drop for PrivateNamespace {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.directory) {
-            eprintln!("cannot remove '{}': {error}", self.directory.display());
-        }
         self.files_named_after_directory().for_each(|path| {
             if let Err(error) = fs::remove_file(&path) {
                 eprintln!("cannot remove '{}': {error}", path.display());
@@ -85,7 +79,7 @@ impl Drop for PrivateNamespace {
 impl PrivateNamespace {
     /// Returns the files in shared memory whose names begin with that of the private directory.
     fn files_named_after_directory(&self) -> impl Iterator<Item = PathBuf> {
-        let name = self.directory.file_name().unwrap_or_default().to_owned();
+        let name = self.directory().file_name().unwrap_or_default().to_owned();
         let entries = fs::read_dir(SHARED_MEMORY_DIRECTORY)
             .into_iter()
             .flatten()

@@ -8,6 +8,7 @@ use horus_core::scheduler::{Context, MissPolicy, Node, NodeResult, Rate, Schedul
 use horus_shm::Namespace;
 use horus_shm::clock::{Clock, sleep_until};
 use horus_shm::rt::CpuAwakeRequest;
+use rustix::time::ClockId;
 
 use crate::measure::stats::Samples;
 use crate::measure::steal::StealWatch;
@@ -187,8 +188,8 @@ struct ClockPair {
 impl ClockPair {
     fn now() -> Self {
         Self {
-            wall_ns: read_clock_ns(libc::CLOCK_MONOTONIC),
-            cpu_ns: read_clock_ns(libc::CLOCK_THREAD_CPUTIME_ID),
+            wall_ns: read_clock_ns(ClockId::Monotonic),
+            cpu_ns: read_clock_ns(ClockId::ThreadCPUTime),
         }
     }
 }

@@ -4,7 +4,6 @@
 //! workload. So a runtime needs no handle, and its functions have no `self`. Actors call these
 //! functions, and so does the closure that is passed to [`Runtime::run_workload`].
 
-use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,15 +11,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use rustix::time::ClockId;
+
+use crate::Outcome;
 use crate::measure::machine;
 use crate::measure::tsc;
 
 pub mod ours;
 #[cfg(feature = "actor_peers")]
 pub mod peers;
-
-/// The result of running a workload on a runtime.
-pub type RunResult = Result<(), Box<dyn Error>>;
 
 /// An actor of a workload. Every runtime has an adapter that runs it.
 pub trait WorkloadActor: Send + Sync + Unpin + 'static {
@@ -45,13 +44,13 @@ pub trait Runtime: Send + 'static {
     fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> RunResult;
+    ) -> Outcome;
 
     /// Runs all actors and the task that `work` returns on one thread. The task does nothing but
     /// ask actors with [`Self::ask_in_same_thread`].
     fn run_on_one_thread<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
-    ) -> RunResult {
+    ) -> Outcome {
         Self::run_workload(0, move || Self::spawn_task(work()))
     }
 
@@ -120,7 +119,7 @@ impl ProcessSnapshot {
     fn now(begins_interval: bool) -> Self {
         let before = Instant::now();
         let rss_bytes = machine::resident_bytes();
-        let cpu_ns = tsc::read_clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
+        let cpu_ns = tsc::read_clock_ns(ClockId::ProcessCPUTime);
         Self {
             at: if begins_interval {
                 Instant::now()

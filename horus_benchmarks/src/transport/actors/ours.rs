@@ -1,6 +1,5 @@
 //! Runs the workloads on actors of our own library.
 
-use std::error::Error;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +9,8 @@ use std::time::Duration;
 use horus_core::actor::{Actor, Actors, Address, Context, MailboxKind, Reply};
 use horus_core::scheduler::{NodeResult, Running, Scheduler};
 
-use super::{GATE, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
+use super::{GATE, PerWorkloadPass, Runtime, WorkloadActor};
+use crate::Outcome;
 
 /// Maximum time to wait for the answer of an actor.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -78,7 +78,7 @@ impl Actor for FutureActor {
 }
 
 /// Starts a scheduler with a group of actors on `threads` threads.
-fn start_actors(threads: usize) -> Result<Running, Box<dyn Error>> {
+fn start_actors(threads: usize) -> Outcome<Running> {
     let mut scheduler = Scheduler::new();
     let actors = scheduler.actors("players").threads(threads);
     let actors = actors.mailbox(MailboxKind::unbounded()).build()?;
@@ -100,7 +100,7 @@ impl Runtime for HorusRuntime {
     fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> RunResult {
+    ) -> Outcome {
         let running = start_actors(threads.max(1))?;
         if threads == 0 {
             Self::spawn_task(async move {
@@ -120,7 +120,7 @@ impl Runtime for HorusRuntime {
     /// actors itself, and no task has to be woken.
     fn run_on_one_thread<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
-    ) -> RunResult {
+    ) -> Outcome {
         let mut running = start_actors(0)?;
         running.tick_once()?;
         pollster::block_on(work());

@@ -11,7 +11,8 @@ use ::ractor::{ActorProcessingErr, ActorRuntime, RpcReplyPort};
 use ::tokio::runtime::Builder;
 use ::tokio::sync::{mpsc, oneshot};
 
-use super::{GATE, Mail, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
+use super::{GATE, Mail, PerWorkloadPass, Runtime, WorkloadActor};
+use crate::Outcome;
 
 /// An actor of actix or kameo that passes its messages to a [`WorkloadActor`].
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl Runtime for Actix {
     fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> RunResult {
+    ) -> Outcome {
         let system = System::new();
         let arbiters: Vec<_> = (0..threads).map(|_| Arbiter::new()).collect();
         ARBITERS
@@ -113,7 +114,7 @@ macro_rules! on_tokio {
         fn run_workload<T: Send + 'static>(
             threads: usize,
             work: impl FnOnce() -> T + Send + 'static,
-        ) -> RunResult {
+        ) -> Outcome {
             let runtime = match threads {
                 0 => Builder::new_current_thread().build()?,
                 _ => Builder::new_multi_thread()
