@@ -84,7 +84,7 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Outcome {
 
     let batches = u64::from(session.effort.rounds) * session.effort.samples / 10;
     let batches = batches.max(session.effort.samples);
-    let plan = &BatchPlan::new(session.clock.source(), batches);
+    let plan = &BatchPlan::new(session.clock.source, batches);
     let rows: [(&str, &dyn Fn() -> BatchResult); 6] = [
         ("store_load/8B", &|| micro::measure_store_load(plan)),
         ("memcpy/8B", &|| micro::measure_memcpy::<8>(plan, 1024)),
@@ -106,7 +106,7 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Outcome {
     let id = "floor/same_thread/timer/overhead";
     if session.args.wants_row(id) {
         let clock = &session.clock;
-        let row = Row::from_samples(id, clock.reading_overhead(), clock.ns_per_tick());
+        let row = Row::from_samples(id, &clock.reading_overhead, clock.ns_per_tick);
         session.add_row(row, "start to stop");
     }
     Ok(())

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use horus_core::machine::Tuning;
 
-use crate::measure::pin::{self, CpuPair, PinError};
+use crate::Outcome;
+use crate::measure::pin::{self, CpuPair};
 use crate::measure::tsc::{TickSource, TscClock, tsc_is_invariant};
 
 /// Maximum load average without a warning.
@@ -72,7 +73,7 @@ pub struct Machine {
 impl Machine {
     /// Reads the properties of the machine from files. Must be called before the thread is pinned,
     /// because it also reads the affinity mask.
-    pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
+    pub fn probe(cpus: CpuPair, clock: &TscClock) -> Outcome<Machine> {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let mut machine = Machine {
             cpu: read_cpu_model(&cpuinfo),
@@ -95,10 +96,10 @@ impl Machine {
                 "release"
             }
             .to_owned(),
-            timer: clock.source(),
+            timer: clock.source,
             timer_hz: clock.ticks_per_s().round(),
-            timer_overhead_ns: clock.reading_overhead_p50_ns(),
-            timer_resolution_ns: clock.to_ns(clock.resolution_ticks()),
+            timer_overhead_ns: clock.to_ns(clock.reading_overhead.quantile(0.5)),
+            timer_resolution_ns: clock.to_ns(clock.resolution_ticks),
             invariant_tsc: tsc_is_invariant(),
             clocksource: read_trimmed_file(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",

@@ -1,22 +1,13 @@
 //! Chooses two of the CPUs that this process may use, and pins threads to them.
 
+use std::error::Error;
 use std::io;
 
 use horus_shm::rt;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-/// The reason why a thread could not be pinned to a CPU.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum PinError {
-    /// The CPU is not in the affinity mask `allowed`, or does not exist.
-    #[error("cpu {cpu} is not allowed here; allowed: {allowed:?}")]
-    NotAllowed { cpu: usize, allowed: Vec<usize> },
-    #[error("cannot read or set the cpu affinity")]
-    System(#[from] io::Error),
-}
+use crate::Outcome;
 
 /// The two CPUs on which the two ends of a benchmark run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,14 +26,14 @@ impl CpuPair {
 
     /// Returns `requested` if it is given. Otherwise `near` is the first CPU that this process may
     /// use, and `far` is on another core if possible, else another CPU, else the same one.
-    pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
+    pub fn choose(requested: Option<(usize, usize)>) -> Outcome<CpuPair> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else {
             return Ok(CpuPair::choose_among(&allowed, hardware_threads_of));
         };
         for cpu in [near, far] {
             if !allowed.contains(&cpu) {
-                return Err(PinError::NotAllowed { cpu, allowed });
+                return Err(not_allowed_error(cpu, &allowed));
             }
         }
         Ok(CpuPair { near, far })
@@ -76,21 +67,25 @@ impl CpuPair {
     }
 }
 
+/// Returns the error for a CPU that is not in the affinity mask `allowed`, or does not exist.
+fn not_allowed_error(cpu: usize, allowed: &[usize]) -> Box<dyn Error> {
+    format!("cpu {cpu} is not allowed here; allowed: {allowed:?}").into()
+}
+
 /// Returns the numbers of the CPUs on which this thread may run, in ascending order.
-pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
-    let set = sched_getaffinity(None).map_err(io::Error::from)?;
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|&cpu| set.is_set(cpu))
         .collect())
 }
 
 /// Pins the calling thread, and what it starts from now on, to `cpu`.
-pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
+pub fn pin_current_thread(cpu: usize) -> Outcome {
     match rt::pin_thread_to(cpu) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(PinError::NotAllowed {
-            cpu,
-            allowed: allowed_cpus()?,
-        }),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(not_allowed_error(cpu, &allowed_cpus()?))
+        }
         pinned => Ok(pinned?),
     }
 }

@@ -91,10 +91,16 @@ impl TickSource {
 /// A [`TickSource`] whose rate was calibrated.
 #[derive(Debug, Clone)]
 pub struct TscClock {
-    source: TickSource,
-    ns_per_tick: f64,
-    overhead: Samples,
-    resolution_ticks: u64,
+    /// The source of the ticks.
+    pub source: TickSource,
+    /// The duration of one tick in nanoseconds.
+    pub ns_per_tick: f64,
+    /// Samples of the ticks between a start and a stop with no work in between. Every measured
+    /// sample includes this overhead.
+    pub reading_overhead: Samples,
+    /// The step in which the counter advances, in ticks. On some CPUs it is much more than one
+    /// tick, for example 10 ns on recent AMD CPUs.
+    pub resolution_ticks: u64,
 }
 
 impl TscClock {
@@ -115,18 +121,8 @@ impl TscClock {
             source,
             ns_per_tick,
             resolution_ticks: measure_resolution(source),
-            overhead: measure_overhead(source),
+            reading_overhead: measure_overhead(source),
         }
-    }
-
-    /// Returns the source of the ticks.
-    pub fn source(&self) -> TickSource {
-        self.source
-    }
-
-    /// Returns the duration of one tick in nanoseconds.
-    pub fn ns_per_tick(&self) -> f64 {
-        self.ns_per_tick
     }
 
     /// Returns the number of ticks per second.
@@ -137,23 +133,6 @@ impl TscClock {
     /// Converts a number of ticks to nanoseconds.
     pub fn to_ns(&self, ticks: u64) -> f64 {
         ticks as f64 * self.ns_per_tick
-    }
-
-    /// Returns samples of the ticks between a start and a stop with no work in between. Every
-    /// measured sample includes this overhead.
-    pub fn reading_overhead(&self) -> &Samples {
-        &self.overhead
-    }
-
-    /// Returns the step in which the counter advances, in ticks. On some CPUs it is much more than
-    /// one tick, for example 10 ns on recent AMD CPUs.
-    pub fn resolution_ticks(&self) -> u64 {
-        self.resolution_ticks
-    }
-
-    /// Returns the median of [`reading_overhead`](Self::reading_overhead) in nanoseconds.
-    pub fn reading_overhead_p50_ns(&self) -> f64 {
-        self.to_ns(self.overhead.quantile(0.5))
     }
 }
 

@@ -108,15 +108,15 @@ impl RoundResult {
     /// Returns the one-way time in nanoseconds that one tick of the recorded times stands for.
     pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
         match self.timing {
-            TimedPart::RoundTrip => clock.ns_per_tick() / 2.0,
-            TimedPart::OneWay | TimedPart::SendCall => clock.ns_per_tick(),
+            TimedPart::RoundTrip => clock.ns_per_tick / 2.0,
+            TimedPart::OneWay | TimedPart::SendCall => clock.ns_per_tick,
         }
     }
 
     /// Returns the median one-way time, or the median time of the call, in nanoseconds. It is
     /// interpolated within the timer's steps.
     pub fn p50_ns(&self, clock: &TscClock) -> f64 {
-        self.ticks.interpolated_median(clock.resolution_ticks()) * self.ns_per_unit(clock)
+        self.ticks.interpolated_median(clock.resolution_ticks) * self.ns_per_unit(clock)
     }
 
     /// Merges `rounds`, if there are any. Panics if they have different timings.

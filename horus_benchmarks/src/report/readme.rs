@@ -6,6 +6,8 @@
 //! than the 95 % interval of each.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::iter::repeat;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use minijinja::value::{Serde, Value};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::Outcome;
 use crate::report::goals::{self, FLOOR_NS_KEY};
 use crate::report::research::record::{self, ProgramRecord, RunRecord};
 use crate::report::rows::{self, Row};
@@ -39,9 +42,6 @@ struct ReadmeTable {
     rows: Vec<(String, String)>,
 }
 
-/// The reason why the tables of a document could not be updated, as a text.
-pub type ReadmeError = String;
-
 /// The record that is shown in a document, together with all records of the same CPU, including the
 /// shown one.
 #[derive(Debug)]
@@ -53,23 +53,22 @@ pub struct ReadmeRecords {
 impl ReadmeRecords {
     /// Reads the record in the directory `path`. Also reads those records in the directories beside
     /// `path` that were made on the same CPU.
-    pub fn read(path: &Path) -> Result<ReadmeRecords, ReadmeError> {
-        let failed = record_error(path);
-        let shown = RunRecord::read(path).map_err(&failed)?;
+    pub fn read(path: &Path) -> Outcome<ReadmeRecords> {
+        let failed = |error| record_error(path, error);
+        let shown = RunRecord::read(path).map_err(failed)?;
         if shown.program(REQUIRED_PROGRAM).is_none() {
-            return Err(failed(io::Error::other(format!(
-                "no rows of {REQUIRED_PROGRAM}"
-            ))));
+            let error = format!("no rows of {REQUIRED_PROGRAM}");
+            return Err(record_error(path, error));
         }
         let beside = path.parent().unwrap_or(path);
         let mut all = Vec::new();
-        for directory in list_directories(beside).map_err(&failed)? {
+        for directory in list_directories(beside).map_err(failed)? {
             match RunRecord::read(&directory) {
                 Ok(run) if run.cpu_model() == shown.cpu_model() => all.push(run),
                 Ok(_) => {}
                 // Only the summary of the long tests may be there.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(record_error(&directory)(error)),
+                Err(error) => return Err(record_error(&directory, error)),
             }
         }
         Ok(ReadmeRecords { shown, all })
@@ -110,9 +109,9 @@ impl ReadmeRecords {
         name: &str,
         tables: &[ReadmeTable],
         link: &str,
-    ) -> Result<String, ReadmeError> {
+    ) -> Outcome<String> {
         let tables = tables.iter().map(|table| self.render_table(table));
-        let tables = tables.collect::<Result<Vec<String>, _>>()?;
+        let tables = tables.collect::<Outcome<Vec<String>>>()?;
         let programs = self.shown.programs.iter();
         let verdicts = programs.flat_map(|one| one.verdicts().into_iter().zip(repeat(&one.name)));
         let (missed, others): (Vec<_>, Vec<_>) = verdicts.partition(|(one, _)| one.is_missed());
@@ -135,7 +134,7 @@ impl ReadmeRecords {
         Ok(text.expect("a constant, valid template"))
     }
 
-    fn render_table(&self, table: &ReadmeTable) -> Result<String, ReadmeError> {
+    fn render_table(&self, table: &ReadmeTable) -> Outcome<String> {
         let headings = table.columns.headings();
         let rule = "---|".repeat(headings.len());
         let mut text = format!("| {} |\n|{rule}\n", headings.join(" | "));
@@ -171,31 +170,29 @@ fn value_range(rows: &[&Row], read_value: fn(&Row) -> Option<f64>) -> Option<[f6
 
 /// Returns the newest record in a CPU's directory: the record in which the shown program was
 /// started last. If the directory is itself a record, returns that directory.
-pub fn find_newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
+pub fn find_newest_record(path: &Path) -> Outcome<PathBuf> {
     let shown = |path: &Path| path.join(REQUIRED_PROGRAM).with_extension("json");
     if shown(path).is_file() {
         return Ok(path.to_owned());
     }
-    let failed = record_error(path);
-    let found = list_directories(path).map_err(&failed)?;
+    let failed = |error| record_error(path, error);
+    let found = list_directories(path).map_err(failed)?;
     let begun = |path: &PathBuf| {
         let run = RunRecord::read(&shown(path)).ok()?;
         let begun = run.programs.first()?.settings.get("begun_unix_s")?;
         Some((begun.as_u64()?, path.clone()))
     };
     let newest = found.iter().filter_map(begun).max().map(|(_, path)| path);
-    newest.ok_or_else(|| failed(io::Error::other("no record below it")))
+    newest.ok_or_else(|| record_error(path, "no record below it"))
 }
 
-/// Returns a function that converts an I/O error to an error text that names the record at `path`.
-fn record_error(path: &Path) -> impl Fn(io::Error) -> ReadmeError {
+/// Returns an error that names the record at `path`.
+fn record_error(path: &Path, error: impl Display) -> Box<dyn Error> {
     let path = path.display();
-    move |error| {
-        format!("{path}: {error}: name a directory like benchmarks/record/<cpu>/<date>-<commit>")
-    }
+    format!("{path}: {error}: name a directory like benchmarks/record/<cpu>/<date>-<commit>").into()
 }
 
-fn missing_marker_error(marker: &str) -> ReadmeError {
+fn missing_marker_error(marker: &str) -> String {
     format!("the document has no line '{marker}' where it belongs")
 }
 
@@ -205,11 +202,7 @@ fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Returns the document with its tables re-created from `records`. `link` is the path by which the
 /// document can link to the shown record.
-pub fn update_tables(
-    document: &str,
-    records: &ReadmeRecords,
-    link: &str,
-) -> Result<String, ReadmeError> {
+pub fn update_tables(document: &str, records: &ReadmeRecords, link: &str) -> Outcome<String> {
     let groups: BTreeMap<String, Vec<ReadmeTable>> =
         serde_json::from_str(TABLE_DEFINITIONS_JSON).expect("a constant, valid description");
     let mut text = document.to_owned();
@@ -227,7 +220,7 @@ pub fn update_tables(
         found += 1;
     }
     match found {
-        0 => Err(missing_marker_error("<!-- latency:begin -->")),
+        0 => Err(missing_marker_error("<!-- latency:begin -->").into()),
         _ => Ok(text),
     }
 }

@@ -128,7 +128,7 @@ impl Row {
         Row::from_samples(
             id,
             &batches.batches,
-            clock.ns_per_tick() / batches.operations_per_batch as f64,
+            clock.ns_per_tick / batches.operations_per_batch as f64,
         )
         .with_counts(batches.operations, batches.verified)
     }
@@ -260,7 +260,7 @@ impl Report {
 
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn measurement_method(&self, id: &str) -> &str {
-        recorded_measurement_method(&self.settings, id)
+        measurement_method(&self.settings, id)
     }
 }
 
@@ -275,9 +275,6 @@ pub(crate) fn row_setting<'a, T: Deserialize<'a>>(
 }
 
 /// Returns the text that says how the row `id` was measured; empty if the settings have none.
-pub(crate) fn recorded_measurement_method<'a>(
-    settings: &'a Map<String, Value>,
-    id: &str,
-) -> &'a str {
+pub(crate) fn measurement_method<'a>(settings: &'a Map<String, Value>, id: &str) -> &'a str {
     row_setting(settings, MEASUREMENT_METHOD_KEY, id).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Child processes that run the same binary. Each has a role, and ends together with its parent.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -11,27 +12,15 @@ use horus_shm::internals::child::kill_with_parent;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use serde::{Deserialize, Serialize};
 
-/// First argument of a child process. The arguments after it are `ROLE CPU SHARE_CPU`.
+use crate::Outcome;
+
+/// First argument of a child process. The argument after it is the [`ChildContext`] as JSON.
 const CHILD_ARGUMENT: &str = "--child";
 
-/// An error in the communication between a parent process and its child.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ChildError {
-    #[error("cannot start a child process")]
-    Spawn(#[source] io::Error),
-    #[error("the child process ended early: {0}")]
-    Died(ExitStatus),
-    #[error("no answer from the child process within {} s", .0.as_secs_f64())]
-    Silent(Duration),
-    #[error("cannot talk to the child process")]
-    Pipe(#[source] io::Error),
-}
-
 /// The settings with which a child process is started.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ChildSpec<'a> {
     /// The role of the child. It selects the work that the `main` function of the child does.
@@ -39,6 +28,7 @@ pub struct ChildSpec<'a> {
     pub cpu: usize,
     pub share_cpu: bool,
     /// Environment variables that are added for the child.
+    #[serde(skip)]
     pub env: &'a [(String, OsString)],
 }
 
@@ -53,19 +43,18 @@ pub struct ChildProcess {
 
 impl ChildProcess {
     /// Starts a child process that runs this binary.
-    pub fn spawn(spec: &ChildSpec<'_>) -> Result<ChildProcess, ChildError> {
-        let binary = std::env::current_exe().map_err(ChildError::Spawn)?;
-        let mut command = Command::new(binary);
+    pub fn spawn(spec: &ChildSpec<'_>) -> Outcome<ChildProcess> {
+        let mut command = Command::new(std::env::current_exe()?);
         command
             .arg(CHILD_ARGUMENT)
-            .arg(spec.role)
-            .arg(spec.cpu.to_string())
-            .arg(spec.share_cpu.to_string())
+            .arg(serde_json::to_string(spec)?)
             .envs(spec.env.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         kill_with_parent(&mut command);
-        let mut process = command.spawn().map_err(ChildError::Spawn)?;
+        let process = command.spawn();
+        let mut process =
+            process.map_err(|error| format!("cannot start a child process: {error}"))?;
         let jobs = process.stdin.take().expect("stdin was set to a pipe");
         let answers = process.stdout.take().expect("stdout was set to a pipe");
         Ok(ChildProcess {
@@ -76,29 +65,29 @@ impl ChildProcess {
     }
 
     /// Sends one line to the child. Blocks only if the child has not yet read 64 KiB of lines.
-    pub fn send_line(&mut self, line: &str) -> Result<(), ChildError> {
+    pub fn send_line(&mut self, line: &str) -> Outcome {
         let sent = self.jobs.write_all(format!("{line}\n").as_bytes());
-        sent.map_err(|error| self.exit_error_or(ChildError::Pipe(error)))
+        sent.map_err(|error| {
+            self.exit_error_or(format!("cannot talk to the child process: {error}"))
+        })
     }
 
     /// Waits up to `limit` for the next line from the child, and returns it.
-    pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
+    pub fn receive_line(&mut self, limit: Duration) -> Outcome<String> {
         // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
         // in the buffer that `poll` would not see.
-        if !is_readable_within(self.answers.get_ref(), limit).map_err(ChildError::Pipe)? {
-            return Err(self.exit_error_or(ChildError::Silent(limit)));
+        if !is_readable_within(self.answers.get_ref(), limit)? {
+            let limit_s = limit.as_secs_f64();
+            let text = format!("no answer from the child process within {limit_s} s");
+            return Err(self.exit_error_or(text));
         }
         let mut line = String::new();
-        self.answers
-            .read_line(&mut line)
-            .map_err(ChildError::Pipe)?;
+        self.answers.read_line(&mut line)?;
         if line.ends_with('\n') {
             return Ok(line);
         }
         // The end of the pipe: the child is ending, if it has not yet.
-        self.process
-            .wait()
-            .map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
+        Err(early_end_error(self.process.wait()?))
     }
 
     /// Returns a function that returns true if the child has ended. It may be called while this
@@ -108,10 +97,10 @@ impl ChildProcess {
         move || has_child_ended(pid)
     }
 
-    fn exit_error_or(&mut self, otherwise: ChildError) -> ChildError {
+    fn exit_error_or(&mut self, otherwise: String) -> Box<dyn Error> {
         match self.process.try_wait() {
-            Ok(Some(status)) => ChildError::Died(status),
-            _ => otherwise,
+            Ok(Some(status)) => early_end_error(status),
+            _ => otherwise.into(),
         }
     }
 }
@@ -125,7 +114,7 @@ impl Drop for ChildProcess {
 }
 
 /// The settings that a child process got from its parent.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub struct ChildContext {
     pub(crate) role: String,
     pub(crate) cpu: usize,
@@ -137,14 +126,8 @@ impl ChildContext {
     /// benchmark calls this first.
     pub fn from_arguments() -> Option<ChildContext> {
         let mut args = std::env::args().skip(1);
-        if args.next()? != CHILD_ARGUMENT {
-            return None;
-        }
-        Some(ChildContext {
-            role: args.next()?,
-            cpu: args.next()?.parse().ok()?,
-            share_cpu: args.next()?.parse().ok()?,
-        })
+        args.next().filter(|first| first == CHILD_ARGUMENT)?;
+        serde_json::from_str(&args.next()?).ok()
     }
 
     /// Returns a function that returns true if the parent has ended.
@@ -152,6 +135,10 @@ impl ChildContext {
         let parent = parent_id();
         move || parent_id() != parent
     }
+}
+
+fn early_end_error(status: ExitStatus) -> Box<dyn Error> {
+    format!("the child process ended early: {status}").into()
 }
 
 /// Waits until `fd` has something to read or its other end is closed. Returns false after `limit`,

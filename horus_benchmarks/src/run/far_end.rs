@@ -3,6 +3,7 @@
 //! Between jobs a far end sleeps in the kernel. So several far ends can share one CPU if only one
 //! of them works at a time: rounds of a ring alternate with rounds of the floor.
 
+use std::error::Error;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,27 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::Outcome;
 use crate::measure::pin;
 use crate::measure::wait::{OtherEndWatch, WAIT_TIMEOUT};
-use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
+use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::session;
 
-/// The reason why a far end has returned no result for a job.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum FarEndError {
-    #[error("cannot start a thread")]
-    Thread(#[source] io::Error),
-    #[error(transparent)]
-    Child(#[from] ChildError),
-    #[error("the far thread ended early")]
-    ThreadEnded,
-    #[error("no answer from the far thread within {} s", WAIT_TIMEOUT.as_secs())]
-    ThreadSilent,
-    #[error("the far end failed: {0}")]
-    Failed(String),
-    #[error("job or answer not understood")]
-    Encoding(#[from] serde_json::Error),
-}
+/// The error for a far end in a thread that has ended.
+const THREAD_ENDED_ERROR: &str = "the far thread ended early";
 
 /// The placement of the two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +47,8 @@ impl Placement {
 #[derive(Debug)]
 pub struct FarEndHandle<J, R> {
     far: FarEnd<J, R>,
-    watch: OtherEndWatch,
+    /// A watch that ends waits of the near end if the far end has died.
+    pub watch: OtherEndWatch,
 }
 
 #[derive(Debug)]
@@ -101,7 +87,7 @@ where
         placement: Placement,
         spec: &ChildSpec<'_>,
         make_job_runner: impl FnOnce() -> S + Send + 'static,
-    ) -> Result<FarEndHandle<J, R>, FarEndError>
+    ) -> Outcome<FarEndHandle<J, R>>
     where
         S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
     {
@@ -123,7 +109,7 @@ where
         cpu: usize,
         share_cpu: bool,
         make_job_runner: impl FnOnce() -> S + Send + 'static,
-    ) -> Result<FarEndHandle<J, R>, FarEndError>
+    ) -> Outcome<FarEndHandle<J, R>>
     where
         S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
     {
@@ -148,10 +134,8 @@ where
                 }
             }
         };
-        let handle = std::thread::Builder::new()
-            .name("far-end".to_owned())
-            .spawn(work)
-            .map_err(FarEndError::Thread)?;
+        let thread = std::thread::Builder::new().name("far-end".to_owned());
+        let handle = thread.spawn(work)?;
         let far = FarEnd::Thread {
             near: Some((jobs, near_end)),
             answers,
@@ -163,47 +147,49 @@ where
         })
     }
 
-    /// Returns a watch that ends waits of the near end if the far end has died.
-    pub fn watch(&self) -> OtherEndWatch {
-        self.watch.clone()
-    }
-
     /// Starts a job on the far end. [`finish_job`](Self::finish_job) must be called before the next
     /// job is started.
-    pub fn start_job(&mut self, job: J) -> Result<(), FarEndError> {
+    pub fn start_job(&mut self, job: J) -> Outcome {
         match &mut self.far {
             FarEnd::Thread { near, answers, .. } => {
-                let (jobs, _) = near.as_ref().ok_or(FarEndError::ThreadEnded)?;
+                let (jobs, _) = near.as_ref().ok_or(THREAD_ENDED_ERROR)?;
                 // A thread that has ended may have left the reason as its last answer.
                 jobs.send(job).map_err(|_| match answers.try_recv() {
-                    Ok(Err(reason)) => FarEndError::Failed(reason),
-                    _ => FarEndError::ThreadEnded,
+                    Ok(Err(reason)) => far_end_error(&reason),
+                    _ => THREAD_ENDED_ERROR.into(),
                 })
             }
-            FarEnd::Process(child) => Ok(child.send_line(&serde_json::to_string(&job)?)?),
+            FarEnd::Process(child) => child.send_line(&serde_json::to_string(&job)?),
         }
     }
 
     /// Waits for the result of the started job, for at most [`WAIT_TIMEOUT`].
-    pub fn finish_job(&mut self) -> Result<R, FarEndError> {
+    pub fn finish_job(&mut self) -> Outcome<R> {
         let answer = match &mut self.far {
             FarEnd::Thread { answers, .. } => {
                 let answer = answers.recv_timeout(WAIT_TIMEOUT);
                 answer.map_err(|error| match error {
-                    RecvTimeoutError::Timeout => FarEndError::ThreadSilent,
-                    RecvTimeoutError::Disconnected => FarEndError::ThreadEnded,
+                    RecvTimeoutError::Timeout => format!(
+                        "no answer from the far thread within {} s",
+                        WAIT_TIMEOUT.as_secs()
+                    ),
+                    RecvTimeoutError::Disconnected => THREAD_ENDED_ERROR.to_owned(),
                 })?
             }
             FarEnd::Process(child) => serde_json::from_str(&child.receive_line(WAIT_TIMEOUT)?)?,
         };
-        answer.map_err(FarEndError::Failed)
+        answer.map_err(|reason: String| far_end_error(&reason))
     }
 
     /// Starts a job during which the near end has nothing to do, and waits for its result.
-    pub fn run_job(&mut self, job: J) -> Result<R, FarEndError> {
+    pub fn run_job(&mut self, job: J) -> Outcome<R> {
         self.start_job(job)?;
         self.finish_job()
     }
+}
+
+fn far_end_error(reason: &str) -> Box<dyn Error> {
+    format!("the far end failed: {reason}").into()
 }
 
 /// Runs jobs in a child process: pins the process, then answers each job from standard input with

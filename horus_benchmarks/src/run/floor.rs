@@ -61,8 +61,8 @@ pub struct PauseCountChoice {
 }
 
 impl PauseCountChoice {
-    /// Measures `rounds` rounds with each number of pauses. `measure_p50_ns` measures a round with a
-    /// number of pauses, and returns a value of which less is better.
+    /// Measures `rounds` rounds with each number of pauses. `measure_p50_ns` measures one of them,
+    /// and returns a value of which less is better.
     pub fn measure(
         rounds: u32,
         mut measure_p50_ns: impl FnMut(u32) -> Outcome<f64>,
@@ -133,9 +133,9 @@ impl Floor {
         let mut floor = Floor {
             memory,
             far_end,
-            source: clock.source(),
+            source: clock.source,
             pauses: 0,
-            resolution_ticks: clock.resolution_ticks(),
+            resolution_ticks: clock.resolution_ticks,
             recent_medians: Default::default(),
             choice: MeasurementEffort {
                 rounds: effort.rounds.min(PAUSE_CHOICE_ROUNDS_MAX),
@@ -203,7 +203,7 @@ impl Floor {
         let (lines, pauses) = (FloorCacheLines::Two, self.pauses);
         let (near, far) = self.run_round(lines, pauses, TimedPart::OneWay, warm_up, 5 * samples)?;
         let [forward_ns, backward_ns] = [&far.ticks, &near.ticks]
-            .map(|ticks| ticks.interpolated_median(clock.resolution_ticks()) * clock.ns_per_tick());
+            .map(|ticks| ticks.interpolated_median(clock.resolution_ticks) * clock.ns_per_tick);
         let backwards = near.backwards + far.backwards;
         Ok(CounterOffsetCheck::new(forward_ns, backward_ns, backwards))
     }
@@ -248,8 +248,7 @@ impl Floor {
         };
         self.memory.zero_words();
         self.far_end.start_job(job)?;
-        let watch = self.far_end.watch();
-        let round = run_floor_end(FloorEndRole::Near, &self.memory, &job, &watch)?;
+        let round = run_floor_end(FloorEndRole::Near, &self.memory, &job, &self.far_end.watch)?;
         Ok((round, self.far_end.finish_job()?))
     }
 }

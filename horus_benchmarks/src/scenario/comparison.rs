@@ -254,7 +254,7 @@ impl CandidateGroup {
     /// as long as the memory does.
     fn open(&self, connection: &mut Connection, carrier: Carrier, pauses: u32) -> Outcome {
         let size = self.size;
-        connection.set_pauses_after_poll(pauses);
+        connection.pauses_after_poll = pauses;
         connection.open(Transport { carrier, size })
     }
 
@@ -283,7 +283,7 @@ impl CandidateGroup {
                 Ok((result, figure))
             },
         )?;
-        connection.set_pauses_after_poll(0);
+        connection.pauses_after_poll = 0;
         connection.close()?;
         Ok(all)
     }
@@ -354,16 +354,16 @@ pub fn compare_in_same_thread(
     transports: [Transport; 2],
 ) -> Outcome {
     let clock = &session.clock;
-    let open = |transport| LoopedTransport::open(transport, clock.source(), &session.private);
+    let open = |transport| LoopedTransport::open(transport, clock.source, &session.private);
     let mut ends = [open(transports[0])?, open(transports[1])?];
-    let plan = BatchPlan::new(clock.source(), session.effort.samples.div_ceil(4));
+    let plan = BatchPlan::new(clock.source, session.effort.samples.div_ceil(4));
     let mut p50_ns = [Vec::new(), Vec::new()];
     let mut all: [Option<BatchResult>; 2] = [None, None];
     for round in 0..session.effort.rounds {
         for turn in alternating_order(round, ends.len()) {
             let micro = ends[turn].run_batches(&plan)?;
-            let ticks = micro.batches.interpolated_median(clock.resolution_ticks());
-            p50_ns[turn].push(ticks * clock.ns_per_tick() / micro.operations_per_batch as f64);
+            let ticks = micro.batches.interpolated_median(clock.resolution_ticks);
+            p50_ns[turn].push(ticks * clock.ns_per_tick / micro.operations_per_batch as f64);
             match &mut all[turn] {
                 Some(all) => all.merge(&micro),
                 none => *none = Some(micro),

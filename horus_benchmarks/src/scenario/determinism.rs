@@ -105,7 +105,7 @@ fn run_in_one_thread(
     carrier: Carrier,
     number: u32,
 ) -> Outcome<Samples> {
-    let source = session.clock.source();
+    let source = session.clock.source;
     let plan = RoundPlan {
         timing: TimedPart::RoundTrip,
         warm_up: session.effort.warm_up,
@@ -166,8 +166,8 @@ impl SampleUnit {
     /// one-way times: 1, or 2 if it is a round trip.
     fn new(clock: &TscClock, ways_per_sample: u32) -> SampleUnit {
         SampleUnit {
-            ns: clock.ns_per_tick() / f64::from(ways_per_sample),
-            step: clock.resolution_ticks(),
+            ns: clock.ns_per_tick / f64::from(ways_per_sample),
+            step: clock.resolution_ticks,
         }
     }
 

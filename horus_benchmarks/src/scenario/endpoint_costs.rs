@@ -75,7 +75,7 @@ pub(super) fn measure_endpoint_costs(session: &mut BenchmarkSession) -> Outcome 
     pin::pin_current_thread(session.cpus.near)?;
     let asked = session.args.samples.unwrap_or(u64::MAX);
     let batches = session.args.quick_or_full(BATCHES_PER_ROW).min(asked);
-    let plan = BatchPlan::new(session.clock.source(), batches);
+    let plan = BatchPlan::new(session.clock.source, batches);
     for (counted, name, counts) in COUNTED_OBJECTS {
         for &count in counts {
             let id = format!("cost/{name}/{count}");

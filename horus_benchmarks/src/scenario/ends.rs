@@ -7,7 +7,7 @@ use crate::transport::connection::Connection;
 
 /// Starts a connection whose near side is this thread, and whose far side is pinned to the far CPU.
 pub fn connect(session: &BenchmarkSession, placement: Placement) -> Outcome<Connection> {
-    let source = session.clock.source();
+    let source = session.clock.source;
     Connection::start(placement, session.cpus, source, &session.private)
 }
 

@@ -84,18 +84,18 @@ fn measure_message_size(
         connection.open(Transport { carrier, size })?;
     }
     for _ in 0..session.effort.rounds {
-        let mut all = vec![copies.time_copies(clock.source(), warm_up, samples)?];
+        let mut all = vec![copies.time_copies(clock.source, warm_up, samples)?];
         for connection in connections.iter_mut() {
             let (round, _) =
                 connection.run_ping_pong_round(TimedPart::RoundTrip, warm_up, samples)?;
             all.push(round.ticks);
         }
         for (rounds, round) in rows.iter_mut().zip(&all) {
-            rounds.add_round(round, clock.resolution_ticks());
+            rounds.add_round(round, clock.resolution_ticks);
         }
     }
     for ((id, method), rounds) in names.iter().zip(&rows) {
-        let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick());
+        let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick);
         let gb_per_s = bytes as f64 / row.ns.map_or(f64::NAN, |ns| ns.p50);
         let method = format!("{method}; {gb_per_s:.1} GB/s");
         session.add_row(row, method);

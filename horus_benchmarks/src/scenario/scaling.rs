@@ -82,7 +82,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
             let id = format!("scalability/{members}/{}", counts.id());
             if session.begin_row_if_selected(&id) {
                 let cpus = &session.report.machine.allowed_cpus;
-                let source = session.clock.source();
+                let source = session.clock.source;
                 let mut workers =
                     ScalingWorkers::start(placement, counts, cpus, source, &session.private)?;
                 let streams = measure_streams_of_row(session, &mut workers, time)?;

@@ -124,7 +124,7 @@ fn measure_in_one_thread(
         }
         let messages = stream_messages(session.effort, transport.size);
         let clock = &session.clock;
-        let mut ends = LoopedTransport::open(transport, clock.source(), &session.private)?;
+        let mut ends = LoopedTransport::open(transport, clock.source, &session.private)?;
         let streams = (0..stream_count(session.effort)).map(|_| ends.run_stream(messages));
         let streams = streams.collect::<Outcome<Vec<_>>>()?;
         let hz = clock.ticks_per_s();
@@ -151,7 +151,7 @@ pub fn measure_send_and_receive(
         return Ok(());
     }
     let plan = BatchPlan::new(
-        session.clock.source(),
+        session.clock.source,
         session.effort.samples / samples_per_batch,
     );
     let mut ends = LoopedTransport::open(transport, plan.source, &session.private)?;
@@ -275,7 +275,7 @@ fn measure_one_way_by_tsc(
         let (near, far) = run_extra_rounds(ends, TimedPart::OneWay, session.effort)?;
         let mut samples = far.ticks;
         samples.merge(&near.ticks);
-        let ns = samples.percentiles(session.clock.ns_per_tick());
+        let ns = samples.percentiles(session.clock.ns_per_tick);
         note = json!({ "p50": ns.p50, "p99": ns.p99, "backwards": near.backwards });
         figures = Some([ns.p50, ns.p99]);
     }

@@ -39,12 +39,12 @@ pub(super) fn measure_swaps(session: &mut BenchmarkSession) -> Outcome {
     pin::pin_current_thread(session.cpus.near)?;
     let effort = session.effort;
     let clock = &session.clock;
-    swapping.run_swaps(clock.source(), effort.warm_up * SWAPS_PER_SAMPLE)?;
+    swapping.run_swaps(clock.source, effort.warm_up * SWAPS_PER_SAMPLE)?;
     let mut samples = Samples::new();
     let mut per_s = Vec::new();
     for _ in 0..effort.rounds {
         let swaps = effort.samples * SWAPS_PER_SAMPLE;
-        let (ticks, elapsed_ticks) = swapping.run_swaps(clock.source(), swaps)?;
+        let (ticks, elapsed_ticks) = swapping.run_swaps(clock.source, swaps)?;
         samples.merge(&ticks);
         per_s.push(swaps as f64 / clock.to_ns(elapsed_ticks) * 1e9);
     }
@@ -53,7 +53,7 @@ pub(super) fn measure_swaps(session: &mut BenchmarkSession) -> Outcome {
         return Err(format!("{sent} messages were sent and {received} handled").into());
     }
     let swaps_per_s = median(&mut per_s);
-    let row = Row::from_samples(SWAP_ROW_ID, &samples, clock.ns_per_tick());
+    let row = Row::from_samples(SWAP_ROW_ID, &samples, clock.ns_per_tick);
     let mut row = row.with_counts(sent, received);
     row.additional.swaps_per_s = Some(swaps_per_s);
     row.msgs_per_s = Some(swaps_per_s * MESSAGES_PER_SWAP as f64);

@@ -57,8 +57,8 @@ pub(super) fn measure_ticks(session: &mut BenchmarkSession) -> Outcome {
         // One of each in turn, so that all of them meet the machine in the same state.
         for (id, ticking, rounds) in &mut all {
             session.progress.set_message(*id);
-            let round = ticking.run_rounds(clock.source(), warm_up, samples);
-            rounds.add_round(&round, clock.resolution_ticks());
+            let round = ticking.run_rounds(clock.source, warm_up, samples);
+            rounds.add_round(&round, clock.resolution_ticks);
             session.progress.inc(1);
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn measure_ticks(session: &mut BenchmarkSession) -> Outcome {
         let warning = "the scheduler does not trust the counter here: ticks by the kernel's";
         session.report.machine.warnings.push(warning.to_owned());
     }
-    let ns_per_tick = session.clock.ns_per_tick();
+    let ns_per_tick = session.clock.ns_per_tick;
     for (id, ticking, mut rounds) in all {
         let nodes = ticking.nodes.max(1) as f64;
         ticking.finish()?;

@@ -66,7 +66,7 @@ fn measure_sends_to_awake_reader(
         return Ok(());
     }
     let batches = u64::from(session.effort.rounds) * session.effort.samples.div_ceil(10);
-    let plan = BatchPlan::new(session.clock.source(), batches);
+    let plan = BatchPlan::new(session.clock.source, batches);
     let micro = time_sends_to_awake_reader(&session.private.open()?, barrier, &plan)?;
     session.add_batches_row(id, &micro, "");
     Ok(())
@@ -91,7 +91,7 @@ pub fn compare_two_mechanisms(
 ) -> Outcome {
     let all = measure_wakeups(session, &mechanisms)?;
     let count = all.iter().map(|latency| latency.samples.count()).sum();
-    let ns_per_tick = session.clock.ns_per_tick();
+    let ns_per_tick = session.clock.ns_per_tick;
     let ns = |latency: &SamplesByRound| -> Vec<f64> {
         let medians = latency.medians.iter();
         medians.map(|p50| p50 * ns_per_tick).collect()
@@ -119,7 +119,7 @@ pub(super) fn measure_wakeups(
     }
     let mut latencies = vec![SamplesByRound::default(); mechanisms.len()];
     let mut sends = vec![Samples::new(); mechanisms.len()];
-    let step = session.clock.resolution_ticks();
+    let step = session.clock.resolution_ticks;
     session.add_progress_steps(effort.rounds as usize * mechanisms.len());
     for _ in 0..effort.rounds {
         for (index, connection) in connections.iter_mut().enumerate() {
@@ -134,7 +134,7 @@ pub(super) fn measure_wakeups(
             session.progress.inc(1);
         }
     }
-    let ns_per_tick = session.clock.ns_per_tick();
+    let ns_per_tick = session.clock.ns_per_tick;
     for ((mechanism, latency), send) in mechanisms.iter().zip(&latencies).zip(&sends) {
         let id = mechanism.id();
         let row = Row::from_samples(id, &latency.samples, ns_per_tick);

@@ -56,7 +56,9 @@ pub struct Connection {
     namespace: Arc<Namespace>,
     far_end: FarEndHandle<ConnectionJob, FarSideAnswer>,
     source: TickSource,
-    pauses: u32,
+    /// The number of pause instructions that both sides execute after a poll that found nothing,
+    /// from the next task on.
+    pub pauses_after_poll: u32,
     near: Option<NearSide>,
 }
 
@@ -97,15 +99,9 @@ impl Connection {
             namespace,
             far_end,
             source,
-            pauses: 0,
+            pauses_after_poll: 0,
             near: None,
         })
-    }
-
-    /// Sets the number of pause instructions that both sides execute after a poll that found
-    /// nothing, from the next task on.
-    pub fn set_pauses_after_poll(&mut self, pauses: u32) {
-        self.pauses = pauses;
     }
 
     /// Opens both sides of `transport`. Closes the transport that was open before.
@@ -190,8 +186,8 @@ impl Connection {
     /// Runs a task on each side at the same time. If the wait of the near side timed out, returns
     /// the error of the far side, because that error explains the failure.
     fn run_tasks(&mut self, near: Task, far: Task) -> Outcome<(TaskResult, TaskResult)> {
-        let (source, pauses) = (self.source, self.pauses);
-        let watch = self.far_end.watch().with_pauses_after_poll(pauses);
+        let (source, pauses) = (self.source, self.pauses_after_poll);
+        let watch = self.far_end.watch.clone().with_pauses_after_poll(pauses);
         let side = self.near.as_mut().ok_or(NO_TRANSPORT_ERROR)?;
         self.far_end.start_job(ConnectionJob::Run {
             task: far,

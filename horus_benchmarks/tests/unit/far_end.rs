@@ -45,10 +45,11 @@ fn a_near_wait_ends_when_the_far_thread_panics() {
     let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || job_runner).unwrap();
     peer.start_job(()).unwrap();
     assert_eq!(
-        peer.watch().spin_until(|| None::<()>),
+        peer.watch.spin_until(|| None::<()>),
         Err(WaitError::PeerGone)
     );
-    assert!(matches!(peer.finish_job(), Err(FarEndError::ThreadEnded)));
+    let error = peer.finish_job().unwrap_err();
+    assert_eq!(error.to_string(), "the far thread ended early");
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl ProgramRecord {
 
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn measurement_method(&self, id: &str) -> &str {
-        rows::recorded_measurement_method(&self.settings, id)
+        rows::measurement_method(&self.settings, id)
     }
 
     /// Returns the verdicts on the present goals. If there are none for rows of this program,

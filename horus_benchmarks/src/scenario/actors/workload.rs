@@ -322,7 +322,7 @@ fn run_ask_from_outside<R: Runtime>(count: u64, pause: Duration) -> impl Send + 
     let asked = counter.clone();
     GATE.close_until_done(1);
     std::thread::spawn(move || {
-        let source = clock.source();
+        let source = clock.source;
         let mut calls = Vec::with_capacity(count as usize);
         for number in 1..=count {
             if !pause.is_zero() {
