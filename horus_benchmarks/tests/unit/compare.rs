@@ -1,5 +1,7 @@
 //! A change counts if it is larger than noise.
 
+use std::slice;
+
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::additional_values::AdditionalValues;
 use horus_benchmarks::report::goals::{FLOOR_RATIO_BY_STATE_KEY, VERDICTS_KEY};
@@ -18,6 +20,10 @@ fn run(cpu: &str, rows: Vec<Row>) -> RunRecord {
     RunRecord {
         programs: vec![program],
     }
+}
+
+fn compare_two(old: &RunRecord, new: &RunRecord) -> RunComparison {
+    RunComparison::of_runs(slice::from_ref(old), slice::from_ref(new))
 }
 
 fn timed(id: &str, rounds: std::ops::Range<u64>) -> Row {
@@ -43,7 +49,7 @@ fn ratio(median: f64, reach: f64) -> Row {
 }
 
 fn change(old: Row, new: Row) -> RowChange {
-    RunComparison::new(&run("a", vec![old]), &run("a", vec![new])).rows[0].change
+    compare_two(&run("a", vec![old]), &run("a", vec![new])).rows[0].change
 }
 
 #[test]
@@ -125,7 +131,7 @@ fn two_recorded_runs_of_one_commit_differ_by_little_more_than_noise() {
         "/../benchmarks/record/amd-epyc-family-25-model-17/2026-11-29-62464b3519bd"
     );
     let read = |end: &str| RunRecord::read(format!("{records}{end}").as_ref()).unwrap();
-    let compared = RunComparison::new(&read(""), &read("-2"));
+    let compared = compare_two(&read(""), &read("-2"));
     let regressions = compared
         .rows
         .iter()
@@ -147,7 +153,7 @@ fn rows_that_were_measured_in_other_ways_are_not_compared() {
         run
     };
     let old = run("reliable topic, subscribers_max(1); sent 5.9M/s", 1.0);
-    let compare = |new: &RunRecord| RunComparison::new(&old, new).rows[0].change;
+    let compare = |new: &RunRecord| compare_two(&old, new).rows[0].change;
     let same = "reliable topic, subscribers_max(1); sent 61M/s";
     assert_eq!(compare(&run(same, 2.0)), RowChange::Regression);
     let other = run("reliable topic; sent 5.9M/s", 2.0);
@@ -158,15 +164,15 @@ fn rows_that_were_measured_in_other_ways_are_not_compared() {
 fn what_is_gone_counts_and_what_is_new_does_not() {
     let old = timed("a", 10..20);
     let new = timed("b", 10..20);
-    let compared = RunComparison::new(&run("a", vec![old.clone()]), &run("a", vec![new.clone()]));
+    let compared = compare_two(&run("a", vec![old.clone()]), &run("a", vec![new.clone()]));
     let changes: Vec<RowChange> = compared.rows.iter().map(|row| row.change).collect();
     assert_eq!(changes, [RowChange::Missing, RowChange::New]);
     assert!(compared.is_worse() && compared.render().contains("MISSING     x: a"));
-    let same = RunComparison::new(&run("a", vec![old.clone()]), &run("a", vec![old.clone()]));
+    let same = compare_two(&run("a", vec![old.clone()]), &run("a", vec![old.clone()]));
     assert!(!same.is_worse() && same.render().contains("1 within noise"));
     let mut broken = run("a", vec![old.clone()]);
     broken.programs[0].problems.push("torn".to_owned());
-    let failed = RunComparison::new(&run("a", vec![old]), &broken);
+    let failed = compare_two(&run("a", vec![old]), &broken);
     assert!(failed.is_worse() && failed.render().contains("FAILED      x"));
 }
 
@@ -186,7 +192,7 @@ fn a_value_that_is_gone_counts_as_missing() {
         // Although another value is there.
         (rates(60e6, 100), rates(0.0, 100)),
     ] {
-        let compared = RunComparison::new(&run("a", vec![old]), &run("a", vec![new.clone()]));
+        let compared = compare_two(&run("a", vec![old]), &run("a", vec![new.clone()]));
         assert_eq!(compared.rows[0].change, RowChange::Missing, "{new:?}");
         let text = compared.render();
         assert!(
@@ -221,7 +227,7 @@ fn with_tail(id: &str, tail_ns: u64) -> Row {
 fn what_a_goal_limits_is_compared_too() {
     let compare = |id: &str, new: u64| {
         let runs = [15_000, new].map(|tail| run("a", vec![with_tail(id, tail)]));
-        RunComparison::new(&runs[0], &runs[1])
+        compare_two(&runs[0], &runs[1])
     };
     let worse = compare("lateness/1kHz", 5_000_000);
     assert_eq!(worse.rows[0].change, RowChange::Regression);
@@ -281,7 +287,7 @@ fn a_goal_that_is_missed_now_and_new_losses_are_named() {
         run
     };
     let old = run("a", "met", "< 10 ns", 0);
-    let compare = |new: &RunRecord| RunComparison::new(&old, new);
+    let compare = |new: &RunRecord| compare_two(&old, new);
     let missed = compare(&run("a", "missed", "< 10 ns", 3));
     let text = missed.render();
     assert!(
@@ -308,12 +314,12 @@ fn a_goal_that_is_missed_now_and_new_losses_are_named() {
 fn between_machines_only_ratios_are_compared() {
     let old = timed("a", 10..20);
     let new = timed("a", 100..200);
-    let compared = RunComparison::new(&run("a", vec![old]), &run("b", vec![new]));
+    let compared = compare_two(&run("a", vec![old]), &run("b", vec![new]));
     assert!(!compared.is_worse() && compared.rows[0].values_text.is_none());
     assert_eq!(compared.rows[0].change, RowChange::NotCompared);
     let text = compared.render();
     assert!(text.contains("1 not compared, 0 within noise"), "{text}");
-    let compared = RunComparison::new(
+    let compared = compare_two(
         &run("a", vec![ratio(1.0, 0.01)]),
         &run("b", vec![ratio(2.0, 0.01)]),
     );
@@ -339,7 +345,7 @@ fn in_states(states: &[(f64, f64)]) -> RunRecord {
 fn a_ratio_is_compared_in_each_state_of_the_machine() {
     let old = in_states(&[(60.0, 1.2), (240.0, 1.5)]);
     let change = |new: &[(f64, f64)]| {
-        let compared = RunComparison::new(&old, &in_states(new));
+        let compared = compare_two(&old, &in_states(new));
         (compared.rows[0].change, compared.rows[0].floor_ns)
     };
     let same = (RowChange::Same, Some(60.0));
@@ -349,7 +355,7 @@ fn a_ratio_is_compared_in_each_state_of_the_machine() {
     assert_eq!(change(&[(200.0, 2.1)]), far, "in the only one");
     assert_eq!(change(&[(62.0, 1.21)]), same, "not with the far state");
     assert_eq!(change(&[(120.0, 3.0)]), (RowChange::OtherState, None));
-    let other = RunComparison::new(&old, &in_states(&[(120.0, 3.0)]));
+    let other = compare_two(&old, &in_states(&[(120.0, 3.0)]));
     assert!(other.render().contains("1 in other states of the machine"));
     assert!(!other.is_worse());
 }

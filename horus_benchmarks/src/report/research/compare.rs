@@ -1,7 +1,5 @@
 //! Compares two runs of the benchmarks, and finds the rows that became slower by more than noise.
 
-use std::slice;
-
 use minijinja::value::Serde;
 use serde::Serialize;
 
@@ -91,11 +89,6 @@ pub struct RunComparison {
 }
 
 impl RunComparison {
-    /// Compares all rows of two runs, as [`of_runs`](Self::of_runs) does.
-    pub fn new(old: &RunRecord, new: &RunRecord) -> RunComparison {
-        Self::of_runs(slice::from_ref(old), slice::from_ref(new))
-    }
-
     /// Compares all rows of several runs of one commit with those of several runs of another one.
     /// If the runs were made on different kinds of CPUs, compares only ratios.
     ///
