@@ -165,11 +165,14 @@ impl Floor {
         warm_up: u64,
         samples: u64,
     ) -> Outcome<RoundResult> {
-        let samples = samples.div_ceil(u64::from(PAUSES_AFTER_POLL_MAX) + 1);
+        let effort = MeasurementEffort {
+            rounds: 1,
+            warm_up,
+            samples: samples.div_ceil(u64::from(PAUSES_AFTER_POLL_MAX) + 1),
+        };
         let mut best: Option<(f64, RoundResult)> = None;
         for pauses in 0..=PAUSES_AFTER_POLL_MAX {
-            let (round, _) =
-                self.run_round(lines, pauses, TimedPart::RoundTrip, warm_up, samples)?;
+            let (round, _) = self.run_round(lines, pauses, TimedPart::RoundTrip, effort)?;
             let last = &mut self.recent_medians[usize::from(lines == FloorCacheLines::Two)]
                 [pauses as usize];
             last.push_back(round.ticks.interpolated_median(self.resolution_ticks));
@@ -197,11 +200,10 @@ impl Floor {
 
     /// Checks by messages in both directions whether the counters of the two cores agree.
     pub fn check_counter_offset(&mut self, clock: &TscClock) -> Outcome<CounterOffsetCheck> {
-        let MeasurementEffort {
-            warm_up, samples, ..
-        } = self.choice;
+        let mut effort = self.choice;
+        effort.samples *= 5;
         let (lines, pauses) = (FloorCacheLines::Two, self.pauses);
-        let (near, far) = self.run_round(lines, pauses, TimedPart::OneWay, warm_up, 5 * samples)?;
+        let (near, far) = self.run_round(lines, pauses, TimedPart::OneWay, effort)?;
         let [forward_ns, backward_ns] = [&far.ticks, &near.ticks]
             .map(|ticks| ticks.interpolated_median(clock.resolution_ticks) * clock.ns_per_tick);
         let backwards = near.backwards + far.backwards;
@@ -213,31 +215,26 @@ impl Floor {
         lines: FloorCacheLines,
         clock: &TscClock,
     ) -> Outcome<PauseCountChoice> {
-        let MeasurementEffort {
-            rounds,
-            warm_up,
-            samples,
-        } = self.choice;
-        PauseCountChoice::measure(rounds, |pauses| {
-            let (round, _) =
-                self.run_round(lines, pauses, TimedPart::RoundTrip, warm_up, samples)?;
+        let effort = self.choice;
+        PauseCountChoice::measure(effort.rounds, |pauses| {
+            let (round, _) = self.run_round(lines, pauses, TimedPart::RoundTrip, effort)?;
             Ok(round.p50_ns(clock))
         })
     }
 
+    /// Runs one round with the numbers of messages of `effort`. Returns the results of both ends.
     fn run_round(
         &mut self,
         lines: FloorCacheLines,
         pauses: u32,
         timing: TimedPart,
-        warm_up: u64,
-        samples: u64,
+        effort: MeasurementEffort,
     ) -> Outcome<(RoundResult, RoundResult)> {
         // The lines are cleared before each round, so the numbers may start again.
         let plan = RoundPlan {
             timing,
-            warm_up,
-            samples,
+            warm_up: effort.warm_up,
+            samples: effort.samples,
             first_seq: 1,
         };
         let job = FloorJob {
