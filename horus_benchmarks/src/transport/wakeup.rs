@@ -90,7 +90,7 @@ pub(super) fn open(mechanism: WakeupMechanism, rendezvous: &Rendezvous<'_>) -> O
     };
     match end {
         WakeupEnd::Waker(waker) => Ok(driver::lazily_opened_driver(move || {
-            Ok(near_driver(waker, ThreadStateFile::open(&lines)?, lines))
+            Ok(near_driver(waker, open_thread_state(&lines)?, lines))
         })),
         WakeupEnd::Sleeper(sleeper, thread) => {
             // Relaxed: the near side looks after it was told that this one is open.
@@ -108,7 +108,7 @@ fn awaited_seq(lines: &SharedCacheLines) -> &AtomicU64 {
 }
 
 /// Returns a driver for the side that sends. It sends each message once the other side is asleep.
-fn near_driver(mut waker: WakeFn, state: ThreadStateFile, lines: SharedLines) -> Driver {
+fn near_driver(mut waker: WakeFn, state: File, lines: SharedLines) -> Driver {
     driver::message_driver(move |number, timer| {
         wait_until_asleep(awaited_seq(&lines), &state, &timer.watch, number)?;
         let mut message = Packet16::compose(number);
@@ -136,14 +136,14 @@ fn far_end_driver(mut sleeper: SleepFn, lines: SharedLines) -> Driver {
 /// Waits until the far side has been asleep for some time in its wait for message `seq`.
 fn wait_until_asleep(
     awaited_seq: &AtomicU64,
-    state: &ThreadStateFile,
+    state: &File,
     watch: &OtherEndWatch,
     seq: u64,
 ) -> Result<(), WaitError> {
     watch.spin_until(|| {
         std::hint::spin_loop();
         // Relaxed: the state below decides, and the message orders itself.
-        (awaited_seq.load(atomic::Ordering::Relaxed) == seq && state.is_asleep()).then_some(())
+        (awaited_seq.load(atomic::Ordering::Relaxed) == seq && is_asleep(state)).then_some(())
     })?;
     let begin = Instant::now();
     while begin.elapsed() < ASLEEP_BEFORE_WAKE {
@@ -152,26 +152,19 @@ fn wait_until_asleep(
     Ok(())
 }
 
-struct ThreadStateFile {
-    stat: File,
+/// Opens the file in which the kernel shows the state of the far side's thread.
+fn open_thread_state(lines: &SharedCacheLines) -> io::Result<File> {
+    // Relaxed: the far side was open before this round began.
+    let [pid, thread] =
+        [1, 2].map(|index: usize| lines.line(1).words[index].load(atomic::Ordering::Relaxed));
+    File::open(format!("/proc/{pid}/task/{thread}/stat"))
 }
 
-impl ThreadStateFile {
-    /// Opens the file in which the kernel shows the state of the far side's thread.
-    fn open(lines: &SharedCacheLines) -> io::Result<Self> {
-        // Relaxed: the far side was open before this round began.
-        let [pid, thread] =
-            [1, 2].map(|index: usize| lines.line(1).words[index].load(atomic::Ordering::Relaxed));
-        Ok(Self {
-            stat: File::open(format!("/proc/{pid}/task/{thread}/stat"))?,
-        })
-    }
-
-    fn is_asleep(&self) -> bool {
-        let mut text = [0; 64];
-        let read = self.stat.read_at(&mut text, 0).unwrap_or(0);
-        // `pid (name) S …`
-        let after_name = text[..read].rsplit(|&byte| byte == b')').next();
-        after_name.is_some_and(|rest| rest.starts_with(b" S"))
-    }
+/// Returns true if the thread whose state is in the file `state` is asleep.
+fn is_asleep(state: &File) -> bool {
+    let mut text = [0; 64];
+    let read = state.read_at(&mut text, 0).unwrap_or(0);
+    // `pid (name) S …`
+    let after_name = text[..read].rsplit(|&byte| byte == b')').next();
+    after_name.is_some_and(|rest| rest.starts_with(b" S"))
 }
