@@ -43,7 +43,7 @@ fn scene() -> Scene {
     let held = holder.borrow().unwrap().unwrap();
     assert_eq!(holder.recv().unwrap()[0], 1);
     assert_eq!(late.recv().unwrap()[0], 0);
-    drop(producer.loan().unwrap());
+    let _ = producer.loan().unwrap();
     assert_eq!(skips(ring.segment()), 1);
     Scene {
         producer,
@@ -99,7 +99,7 @@ fn a_message_in_longer_slots_is_found_behind_a_skipped_slot() {
         (0..4).for_each(|number| producer.send_bytes(&[number; 8]).unwrap());
         let _held = reader.borrow().unwrap().unwrap();
         (1..4).for_each(|_| assert_eq!(receive(&mut reader), Some(8)));
-        drop(producer.loan().unwrap());
+        let _ = producer.loan().unwrap();
         assert_eq!(skips(&segment), 1);
         producer.send_bytes(&[4; 200]).unwrap();
         assert_eq!(receive(&mut reader), Some(200));
