@@ -168,6 +168,10 @@ impl World {
         }
         self.map_extents();
         self.expect_sound();
+        // WHY seldom: in a file it makes many system calls.
+        if rng.u32(..16) == 0 {
+            self.expect_same_from_outside();
+        }
     }
 
     /// Makes all readers map the extents that were added. WHY: what they can read then does not
@@ -219,6 +223,41 @@ impl World {
             assert!(
                 stats.waiting >= wanted.waiting,
                 "reader {index}: {stats:?}, not {wanted:?}"
+            );
+        }
+    }
+
+    /// Expects that another process sees of each reader what the reader counts itself. It takes
+    /// skipped positions for messages that wait, and not for lost ones.
+    fn expect_same_from_outside(&self) {
+        let seen = self.segment.reader_counters();
+        for (index, consumer) in self.consumers.iter().enumerate() {
+            let reader = &self.oracle.readers[index];
+            let Some(seen) = seen.iter().find(|seen| seen.slot as usize == reader.place) else {
+                assert_eq!(
+                    reader.reading,
+                    Reading::Observer,
+                    "reader {index} is not seen"
+                );
+                continue;
+            };
+            let stats = consumer.stats();
+            let holds = self.oracle.holds.iter();
+            let held = holds.filter(|hold| hold.place == reader.place).count();
+            assert_eq!(seen.borrowed as usize, held, "reader {index}");
+            let counted = (seen.received, seen.skipped, seen.malformed);
+            assert_eq!(
+                counted,
+                (stats.received, stats.skipped, 0),
+                "reader {index}"
+            );
+            assert!(
+                seen.lost <= stats.lost,
+                "reader {index}: {seen:?}, not {stats:?}"
+            );
+            assert!(
+                seen.waiting >= stats.waiting,
+                "reader {index}: {seen:?}, not {stats:?}"
             );
         }
     }

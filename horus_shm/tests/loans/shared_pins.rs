@@ -7,6 +7,8 @@ use horus_shm::{
     BorrowError, Consumer, FanoutShm, Producer, RawConsumer, ReadMode, RingOptions, Sample,
 };
 
+use super::set_copy_pins;
+
 type Message = [u64; 512];
 
 /// Returns the endpoints of a ring of four slots, so all readers together may hold three messages.
@@ -81,6 +83,19 @@ fn a_reader_keeps_what_it_has_reserved() {
     let refused = first.reserve_borrows(8);
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("holds 2 messages, and others hold"), "{text}");
+}
+
+/// What other processes see as borrowed does not include the message that a reader copies.
+#[test]
+fn a_message_that_is_being_copied_does_not_count_as_borrowed() {
+    let ring = FanoutShm::<Message>::heap(&RingOptions::capacity(4)).unwrap();
+    let mut readers: [_; 5] = std::array::from_fn(|_| ring.consumer().unwrap());
+    send(&mut ring.producer().unwrap(), 2);
+    let _held = borrow(&mut readers[1]);
+    set_copy_pins(ring.segment(), |slot| 1 << 24 | (slot + 1));
+    let counters = ring.segment().reader_counters();
+    let borrowed: Vec<_> = counters.iter().map(|reader| reader.borrowed).collect();
+    assert_eq!(borrowed, [0, 1, 0, 0, 0]);
 }
 
 /// Threads that keep one message each and borrow the next one never pin more than a sender leaves
