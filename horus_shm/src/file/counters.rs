@@ -19,6 +19,7 @@ use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::{UnreadCounts, message_count_and_end};
 use crate::protocol::layout::{LaneBlock, ReaderBlock};
 use crate::protocol::owner::OWNER_HELD_BIT;
+use crate::protocol::pins::BORROWS_MAX;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
 
@@ -482,7 +483,11 @@ fn counters_of_reader(
         skipped: block.skipped.get(),
         waiting: 0,
         busy: block.busy.get(),
-        borrowed: block.pins.iter().filter(|pin| pin.get() != 0).count() as u32,
+        // WHY not all: the last pin is that of a copy.
+        borrowed: block.pins[..BORROWS_MAX as usize]
+            .iter()
+            .filter(|pin| pin.get() != 0)
+            .count() as u32,
         asleep: waiter_mask & 1 << slot != 0,
         is_reliable: gated_mask & 1 << slot != 0,
         type_identity: if has_joined {
