@@ -85,7 +85,7 @@ fn a_reader_keeps_what_it_has_reserved() {
     assert!(text.contains("holds 2 messages, and others hold"), "{text}");
 }
 
-/// What other processes see as borrowed does not include the message that a reader copies.
+/// Other processes do not see a message that a reader copies as a borrowed one.
 #[test]
 fn a_message_that_is_being_copied_does_not_count_as_borrowed() {
     let ring = FanoutShm::<Message>::heap(&RingOptions::capacity(4)).unwrap();
