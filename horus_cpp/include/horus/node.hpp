@@ -98,6 +98,7 @@ struct FailurePolicy {
         return {HORUS_FAILURE_RESTART, max, backoff};
     }
     /// Skips the tick; after more than `max` failures in a row, the node pauses for `cooldown`.
+    /// Failures more than a minute apart are not in a row.
     static constexpr FailurePolicy skip(std::uint32_t max,
                                         std::chrono::nanoseconds cooldown) noexcept {
         return {HORUS_FAILURE_SKIP, max, cooldown};

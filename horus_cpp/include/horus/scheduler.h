@@ -149,7 +149,8 @@ enum {
                                   more than `failures_max` failures in a row. Failures more than a
                                   minute apart are not in a row */
     HORUS_FAILURE_SKIP = 3,    /* the tick is lost; after more than `failures_max` failures in a row
-                                  the node does not tick for `pause_ns` */
+                                  the node does not tick for `pause_ns`. Failures more than a
+                                  minute apart are not in a row */
     HORUS_FAILURE_IGNORE = 4   /* the failure is counted and reported */
 };
 
