@@ -144,7 +144,8 @@ impl WorkerContext {
     }
 
     fn read_clock_and_check_limit(&mut self) -> Flow {
-        let now_ns = self.clock.now_ns();
+        // WHY: a thread that always finds messages does nothing else that synchronises the clock.
+        let now_ns = self.clock.resync_if_due_and_read_ns();
         let lasted_ns = now_ns.saturating_sub(self.last_ns);
         self.last_ns = now_ns;
         // WHY doubled: the first messages say whether the handlers are slow.

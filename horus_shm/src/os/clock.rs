@@ -11,6 +11,8 @@ use crate::os::futex;
 /// A reading takes 8 to 25 ns with the counter, and 20 to 60 ns with the kernel (a vDSO call). The
 /// counter drifts away from the kernel's clock; [`Clock::resync_and_read_ns`] reads the kernel's
 /// time to correct this. The estimate of the counter's rate improves with the age of the clock.
+/// If the last such call was more than 50 ms ago, or the machine has slept since, all readings come
+/// from the kernel.
 #[derive(Debug, Clone)]
 pub struct Clock {
     state: SourceState,
@@ -32,6 +34,8 @@ struct CounterCalibration {
     last: ClockReading,
     /// Length of one tick, in units of 2^-32 nanoseconds.
     scale: u64,
+    /// The number of ticks after `last` for which the line is valid.
+    ticks_max: u64,
 }
 
 /// A pair of readings at the same moment: the CPU's time stamp counter and the kernel's clock.
@@ -62,6 +66,10 @@ const CLOCK_READING_ERROR_NS_MAX: u64 = 100_000;
 /// The kernel's clock may run faster or slower than the counter by the inverse of this number, for
 /// instance because it is adjusted to the time of a server.
 const CLOCK_DRIFT_DIVISOR: u64 = 1000;
+/// The time after a reading of the kernel's clock, in nanoseconds, for which the counter is used.
+/// WHY not for longer: the machine may have slept since then. If it slept for less than this time,
+/// the clock is wrong by less than this time, until it is synchronised.
+const COUNTER_USE_NS_MAX: u64 = 50_000_000;
 /// The shortest sleep of the machine, in nanoseconds, that a clock takes into account.
 const MACHINE_SLEEP_NS_MIN: u64 = 1_000_000;
 
@@ -123,10 +131,25 @@ impl Clock {
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         match &self.state {
-            SourceState::Counter(counter) => counter.ns_at(read_counter()),
+            SourceState::Counter(counter) => counter
+                .ns_if_valid_at(read_counter())
+                .unwrap_or_else(kernel_ns),
             SourceState::Kernel => kernel_ns(),
             SourceState::Simulated(ns) => *ns,
         }
+    }
+
+    /// Returns the same time as [`Self::now_ns`]. If the counter must not be used any more, adjusts
+    /// this clock to the kernel's clock, as [`Self::resync_and_read_ns`] does. For threads that may
+    /// be busy for long.
+    #[inline]
+    pub fn resync_if_due_and_read_ns(&mut self) -> u64 {
+        if let SourceState::Counter(counter) = &self.state
+            && let Some(ns) = counter.ns_if_valid_at(read_counter())
+        {
+            return ns;
+        }
+        self.resync_and_read_ns()
     }
 
     /// Reads the kernel's clock, adjusts this clock to it, and returns the time. The time may jump,
@@ -156,10 +179,12 @@ impl CounterCalibration {
         let ticks = last.ticks.checked_sub(first.ticks)?;
         let ns = last.ns.checked_sub(first.ns)?;
         let scale = (u128::from(ns) << 32).checked_div(u128::from(ticks))?;
+        let scale = u64::try_from(scale).ok().filter(|scale| *scale > 0)?;
         Some(Self {
             first,
             last,
-            scale: u64::try_from(scale).ok().filter(|scale| *scale > 0)?,
+            scale,
+            ticks_max: (COUNTER_USE_NS_MAX << 32) / scale,
         })
     }
 
@@ -194,7 +219,19 @@ impl CounterCalibration {
             .saturating_add(error_ns)
     }
 
+    /// Returns the time, in nanoseconds, at which the counter shows `ticks`. Returns `None` if the
+    /// line is not valid there: if too much time has passed since its last reading, if the machine
+    /// has slept, or if the counter shows less than in the last reading.
     #[inline(always)]
+    fn ns_if_valid_at(&self, ticks: u64) -> Option<u64> {
+        let since = ticks.wrapping_sub(self.last.ticks);
+        if since > self.ticks_max {
+            return None;
+        }
+        let ns = (u128::from(since) * u128::from(self.scale)) >> 32;
+        Some(self.last.ns.wrapping_add(ns as u64))
+    }
+
     fn ns_at(&self, ticks: u64) -> u64 {
         // WHY signed: another core's counter may be a little behind the one that was read last.
         let since = ticks.wrapping_sub(self.last.ticks) as i64;
@@ -227,6 +264,7 @@ impl ClockReading {
     }
 }
 
+#[cold]
 fn kernel_ns() -> u64 {
     futex::monotonic_time().as_nanos() as u64
 }
@@ -379,6 +417,53 @@ mod tests {
                 line.resync(now);
                 assert_eq!(line.ns_at(now.ticks), now.ns);
             }
+        }
+    }
+
+    /// Nothing has read the kernel's clock since the machine slept.
+    #[test]
+    fn the_counter_is_not_used_after_a_sleep_of_the_machine() {
+        let first = ClockReading {
+            ticks: 1_000_000_000_000_000,
+            ns: 5000,
+        };
+        let last = ClockReading {
+            ticks: first.ticks + 23_000_000,
+            ns: first.ns + 10_000_000,
+        };
+        let line = CounterCalibration::from_readings(first, last).unwrap();
+        let after = |ns: u64| last.ticks + ns / 10 * 23;
+        assert_eq!(line.ns_if_valid_at(last.ticks), Some(last.ns));
+        let valid_ns = line.ns_if_valid_at(after(COUNTER_USE_NS_MAX - 1000));
+        let valid_ns = valid_ns.unwrap() - last.ns;
+        assert!(
+            valid_ns.abs_diff(COUNTER_USE_NS_MAX - 1000) < 10,
+            "{valid_ns}"
+        );
+        const SECOND_NS: u64 = 1_000_000_000;
+        for ticks in [
+            after(COUNTER_USE_NS_MAX + 1000),
+            after(SECOND_NS),
+            after(1_000_000 * SECOND_NS),
+            // The counter has begun again.
+            1000,
+            last.ticks - 1,
+        ] {
+            assert_eq!(line.ns_if_valid_at(ticks), None, "{ticks}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_read_often_goes_on_to_use_the_counter() {
+        let mut clock = Clock::new();
+        if let SourceState::Counter(counter) = &mut clock.state {
+            let before = counter.last;
+            counter.ticks_max = 0;
+            let shown_ns = clock.resync_if_due_and_read_ns();
+            let SourceState::Counter(counter) = &clock.state else {
+                panic!("{clock:?}");
+            };
+            assert!(counter.last.ns > before.ns && counter.last.ns == shown_ns);
         }
     }
 
