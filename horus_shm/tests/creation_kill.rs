@@ -409,7 +409,7 @@ impl Point {
         let name = TopicName::new(TOPIC).unwrap();
         if let Some(bytes) = left {
             let size = bytes.len() as u64;
-            let boot_id = spawn::boot_id();
+            let boot_id = namespace.registry().boot_id();
             let provenance = Provenance {
                 boot_id,
                 registry_id: namespace.registry().id(),

@@ -157,7 +157,10 @@ fn common_fault(image: &Image, scene: &Scene, magic: [u8; 8]) -> Option<&'static
         (header.magic != magic, "magic"),
         (header.layout_version != LAYOUT_VERSION, "version"),
         (header.endianness != BYTE_ORDER_MARK, "endianness"),
-        (header.boot_id != spawn::boot_id(), "boot"),
+        (
+            header.boot_id != scene.namespace.registry().boot_id(),
+            "boot",
+        ),
         (
             header.registry_id != scene.namespace.registry().id(),
             "registry",
@@ -266,7 +269,7 @@ fn any_header_of_a_lane_file_is_refused_or_is_valid() {
     let scene = Scene::new();
     let rounds = rounds(20_000, 5_000_000);
     let provenance = Provenance {
-        boot_id: spawn::boot_id(),
+        boot_id: scene.namespace.registry().boot_id(),
         registry_id: scene.namespace.registry().id(),
     };
     let mut accepted = 0_u64;

@@ -296,7 +296,7 @@ fn a_name_that_cannot_be_taken_is_an_error_and_the_lane_stays_free() {
 fn first_lane_file(namespace: &Namespace, segment: &Segment) -> std::path::PathBuf {
     let bytes = fs::read(segment.path()).unwrap();
     let provenance = Provenance {
-        boot_id: spawn::boot_id(),
+        boot_id: namespace.registry().boot_id(),
         registry_id: namespace.registry().id(),
     };
     let topic = segment.topic().unwrap().as_str();

@@ -70,11 +70,10 @@ fn masked_header(file: &File, varying: &[Range<usize>], topic: &str) -> Vec<u8> 
     let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
     check_checksum(&bytes);
-    let boot_id = 16..32;
     let registry_id = 32..48;
     let topic_id = 152..168;
     let checksum = 820..824;
-    let common = [boot_id, registry_id, topic_id, checksum];
+    let common = [registry_id, topic_id, checksum];
     for varies in common.iter().chain(varying).cloned() {
         assert_ne!(
             &bytes[varies.clone()],

@@ -148,7 +148,7 @@ impl Extent {
             id,
             base,
         };
-        let header = header::encode_lane_header(&offer, &header, topic.provenance()?);
+        let header = header::encode_lane_header(&offer, &header, topic.provenance());
         for part in [0..header.len() as u64, offer.shape.slots()] {
             reserve_file_range(fd.as_fd(), part, || topic.path())?;
         }
@@ -221,7 +221,7 @@ impl Extent {
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
         os::read_at(fd.as_fd(), &mut bytes, 0)
             .map_err(place.io_error("reading the header of a lane file of"))?;
-        let decoded = header::decode_lane_header(&bytes, stat.size_bytes, topic.provenance()?);
+        let decoded = header::decode_lane_header(&bytes, stat.size_bytes, topic.provenance());
         let (offer, header) = decoded.map_err(|error| place.header_error(error))?;
         place.check_header(&header)?;
         Ok((fd, header.base, offer))

@@ -225,20 +225,13 @@ pub(crate) fn no_space_or_io_error(
 }
 
 /// Returns the id of the present boot and that of the registry of `namespace`, which new files
-/// store. `path` is the path of the file, for error texts.
-pub(crate) fn provenance(
-    namespace: &Namespace,
-    path: impl FnOnce() -> PathBuf,
-) -> Result<Provenance, OpenError> {
-    let boot_id = os::boot_id().map_err(|source| OpenError::Io {
-        operation: "reading the boot id for",
-        path: path(),
-        source,
-    })?;
-    Ok(Provenance {
-        boot_id,
-        registry_id: namespace.registry().id(),
-    })
+/// store.
+pub(crate) fn provenance(namespace: &Namespace) -> Provenance {
+    let registry = namespace.registry();
+    Provenance {
+        boot_id: registry.boot_id(),
+        registry_id: registry.id(),
+    }
 }
 
 /// The namespace and the name of a topic, which together identify the path of the topic's file.
@@ -298,8 +291,8 @@ impl TopicPath<'_> {
         }
     }
 
-    pub(crate) fn provenance(&self) -> Result<Provenance, OpenError> {
-        provenance(self.namespace, || self.path())
+    pub(crate) fn provenance(&self) -> Provenance {
+        provenance(self.namespace)
     }
 
     /// Makes one attempt to open the file that has the topic's name. Checks the file before it
@@ -346,7 +339,7 @@ impl TopicPath<'_> {
             &bytes,
             stat.size_bytes,
             self.name.as_str(),
-            self.provenance()?,
+            self.provenance(),
         );
         match decoded {
             Ok(header) => {
@@ -544,7 +537,7 @@ impl TopicPath<'_> {
         let topic_id = os::random_bytes().map_err(self.io_error("creating"))?;
         let name = self.name.as_str();
         let bytes =
-            header::encode_topic_header(&type_info, name, topic_id, self.provenance()?, now_ns);
+            header::encode_topic_header(&type_info, name, topic_id, self.provenance(), now_ns);
         os::write_at(fd.as_fd(), &bytes, 0).map_err(self.io_error("writing the header of"))?;
         self.namespace
             .access_rule()

@@ -283,7 +283,7 @@ fn sweep_topic(
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io_error("reading the header of"))?;
     let decoded =
-        header::decode_topic_header(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
+        header::decode_topic_header(&bytes, stat.size_bytes, name.as_str(), place.provenance());
     match decoded {
         Ok(TopicHeader { topic_id, .. }) => {
             let file = place.topic_file(fd, id).with_topic_id(topic_id);

@@ -11,6 +11,7 @@ use libc::{c_char, c_int, mode_t, off_t, ssize_t};
 
 pub(crate) mod access;
 pub(crate) mod advice;
+pub(crate) mod boot;
 pub(crate) mod cancel;
 pub mod child;
 pub mod clock;
@@ -29,8 +30,6 @@ pub(crate) mod signal_action;
 pub mod stderr;
 pub(crate) mod termination;
 pub mod thread;
-
-use once::SetOnce;
 
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
@@ -566,30 +565,6 @@ pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     // SAFETY: `to` is valid for writes of `len` bytes. Up to 256 bytes are always returned in full.
     retry_if_interrupted(|| unsafe { libc::getrandom(to, len, 0) })?;
     Ok(bytes)
-}
-
-/// Returns the kernel's random id of the current boot of the machine. The first call reads it from
-/// `/proc`, as do calls of other threads at the same time.
-pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
-    static BOOT_ID: SetOnce<[u8; 16]> = SetOnce::new();
-    if let Some(id) = BOOT_ID.get() {
-        return Ok(*id);
-    }
-    // WHY an error is not kept: `/proc` may be mounted later.
-    let id = read_boot_id()?;
-    Ok(*BOOT_ID.get_or_set(id))
-}
-
-fn read_boot_id() -> io::Result<[u8; 16]> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
-    let digits = text.trim().replace('-', "");
-    match u128::from_str_radix(&digits, 16) {
-        Ok(id) if digits.len() == 32 => Ok(id.to_be_bytes()),
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "boot_id is not a UUID",
-        )),
-    }
 }
 
 /// Returns the effective user id of this process, with which the kernel checks permissions.

@@ -222,6 +222,7 @@ pub struct Registry {
     lock: LockFd,
     stat: FileStatus,
     id: [u8; 16],
+    boot_id: [u8; 16],
     me: Owner,
 }
 
@@ -308,6 +309,7 @@ impl Registry {
                 lock,
                 stat,
                 id: header.registry_id,
+                boot_id: header.boot_id,
                 me,
             })),
             EntryClaim::Contested => Ok(RegistryAttempt::Wait),
@@ -322,6 +324,12 @@ impl Registry {
     /// this id, too.
     pub fn id(&self) -> [u8; 16] {
         self.id
+    }
+
+    /// Returns the boot id of files that were created in the directory of the registry since the
+    /// machine was booted. It is zero if that directory is in memory.
+    pub fn boot_id(&self) -> [u8; 16] {
+        self.boot_id
     }
 
     /// Returns the owner word of this process: the number that identifies it in the registry and in

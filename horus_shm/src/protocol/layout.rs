@@ -112,7 +112,8 @@ pub struct Header {
     /// A number by which a reader recognises the byte order of the file; always
     /// [`BYTE_ORDER_MARK`].
     pub endianness: u32,
-    /// The id of the system boot during which the file was created.
+    /// The id of the system boot during which the file was created. It is zero in a file system in
+    /// memory, whose files are never of another boot.
     pub boot_id: [u8; 16],
     /// The id of the process registry that tells which processes in this file's owner words are
     /// alive.

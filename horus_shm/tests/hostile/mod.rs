@@ -94,7 +94,7 @@ impl Image {
     pub fn valid(namespace: &Namespace, request: &Request) -> Self {
         let registry_id = namespace.registry().id();
         let provenance = Provenance {
-            boot_id: spawn::boot_id(),
+            boot_id: namespace.registry().boot_id(),
             registry_id,
         };
         let bytes = header::encode_topic_header(&request.type_info, TOPIC, TOPIC_ID, provenance, 1);
@@ -109,7 +109,7 @@ impl Image {
         let offer = request.offer().unwrap();
         let registry_id = namespace.registry().id();
         let provenance = Provenance {
-            boot_id: spawn::boot_id(),
+            boot_id: namespace.registry().boot_id(),
             registry_id,
         };
         let lane = LaneHeader {

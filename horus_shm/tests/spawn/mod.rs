@@ -252,11 +252,3 @@ fn topic_inode(path: &Path) -> Option<u64> {
     file.read_exact_at(&mut inode, offset).ok()?;
     Some(u64::from_le_bytes(inode))
 }
-
-/// Returns the kernel's identity of this boot, as topic files contain it.
-pub fn boot_id() -> [u8; 16] {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    u128::from_str_radix(&text.trim().replace('-', ""), 16)
-        .unwrap()
-        .to_be_bytes()
-}

@@ -54,8 +54,7 @@ impl Namespace {
             path: self.path.clone(),
             access: self.access_rule(),
         };
-        let provenance = provenance(self, || self.topics_path())
-            .map_err(|error| removal.io_error("examine")(io::Error::other(error)))?;
+        let provenance = provenance(self);
         for name in os::list_dir(topics).map_err(removal.io_error("list the topics of"))? {
             let shown = name.to_string_lossy();
             // WHY no lane files: a process that uses one uses its topic, too.

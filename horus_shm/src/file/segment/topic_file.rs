@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use crate::file::error::OpenError;
 use crate::file::extent::{Extent, remove_lane_files};
 use crate::file::header::{ExtentId, Provenance};
 use crate::file::name::TopicName;
@@ -178,12 +177,8 @@ impl TopicFile {
 
     /// Returns the present boot and process registry. The headers of this topic's new files contain
     /// both.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Io`].
-    pub(crate) fn provenance(&self) -> Result<Provenance, OpenError> {
-        open::provenance(&self.namespace, || self.path())
+    pub(crate) fn provenance(&self) -> Provenance {
+        open::provenance(&self.namespace)
     }
 
     /// Copies the blocks of all lanes without mapping them. If the file is truncated, the missing

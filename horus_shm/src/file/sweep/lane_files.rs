@@ -43,7 +43,7 @@ fn remove_orphaned_lane_file(
     let stat = os::fstat(fd.as_fd())?;
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0)?;
-    let provenance = provenance(namespace, Default::default).map_err(io::Error::other)?;
+    let provenance = provenance(namespace);
     match header::decode_lane_header(&bytes, stat.size_bytes, provenance) {
         Ok((_, lane)) if named_topic_inodes.contains(&lane.topic_inode) => Ok(()),
         Ok((_, lane)) => {

@@ -11,6 +11,7 @@ use super::record::{
 };
 use super::{JOIN_ATTEMPTS, ProcessInfo, RegistryError};
 use crate::os::access::AccessRule;
+use crate::os::boot::boot_id_of_files_in;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
 use crate::os::{self, FileStatus, OpenMode};
 use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
@@ -41,6 +42,11 @@ impl RegistryPath<'_> {
             path: path.clone(),
             source,
         }
+    }
+
+    /// Returns the boot id that a registry of the present boot contains.
+    fn boot_id(&self) -> Result<[u8; 16], RegistryError> {
+        boot_id_of_files_in(self.dir).map_err(self.io_error("find out the boot of"))
     }
 
     /// Returns true if the name of the registry file in the directory belongs to the file whose
@@ -92,7 +98,7 @@ pub(super) fn open_or_create(
         return Ok(RegistryAttempt::Again);
     }
     check_ownership(registry_path, &stat)?;
-    let boot_id = os::boot_id().map_err(registry_path.io_error("read the boot id for"))?;
+    let boot_id = registry_path.boot_id()?;
     match RegistryHeader::read(fd, stat.size_bytes, boot_id)
         .map_err(registry_path.io_error("read"))?
     {
@@ -192,7 +198,7 @@ fn is_locked_for_removal(
 /// Creates the registry file. The file gets its name last, so at any time either the name does not
 /// exist or the file is complete.
 fn create_file(registry_path: RegistryPath<'_>) -> Result<(), RegistryError> {
-    let boot_id = os::boot_id().map_err(registry_path.io_error("read the boot id for"))?;
+    let boot_id = registry_path.boot_id()?;
     let file = match os::open_unnamed_file(registry_path.dir) {
         Ok(file) => file,
         Err(error) => return Err(gone_or_io_error(registry_path, "create", error)),

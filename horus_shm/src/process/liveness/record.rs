@@ -32,7 +32,7 @@ pub(crate) const ENTRY_LIMIT: u64 = 1024;
 
 /// Version of the registry's file format and of its locks, as the module documentation describes
 /// them.
-pub(crate) const REGISTRY_VERSION: u32 = 1;
+pub(crate) const REGISTRY_VERSION: u32 = 2;
 
 /// The largest generation of an entry (a number that grows with each use of the entry). An owner
 /// word has 48 bits for it.
@@ -57,7 +57,8 @@ pub(crate) struct RegistryHeader {
     version: u32,
     entry_limit: u32,
     pub(crate) registry_id: [u8; 16],
-    boot_id: [u8; 16],
+    /// The boot during which the file was created; zero in a file system in memory.
+    pub(crate) boot_id: [u8; 16],
     /// The number from which the generations of all entries are counted: the first process that
     /// takes an entry stores this number plus one. It is random, so that an owner word of an older
     /// registry does not identify a process of this one by accident.
@@ -134,8 +135,8 @@ pub enum RegistryFault {
 }
 
 impl RegistryHeader {
-    /// Creates the header of a new registry, with a random id. `boot_id` is the kernel's id of the
-    /// current boot.
+    /// Creates the header of a new registry, with a random id. `boot_id` is the id of the current
+    /// boot for files of its directory.
     pub(crate) fn new(boot_id: [u8; 16]) -> io::Result<Self> {
         let registry_id = os::random_bytes()?;
         let random = os::random_bytes()?;
