@@ -78,11 +78,23 @@ impl SchedulerInfo {
     #[must_use]
     pub fn status_age(&self) -> Option<Duration> {
         let status = self.status.as_ref()?;
-        let monotonic_ns = monotonic_now_ns().saturating_sub(status.monotonic_ns);
-        let real_ns = timestamp_now_ns().saturating_sub(status.timestamp_ns);
-        // WHY the smaller one: the real-time clock can be set, and containers can have monotonic
-        // clocks of their own.
-        Some(Duration::from_nanos(monotonic_ns.min(real_ns)))
+        let monotonic_ns = monotonic_now_ns().checked_sub(status.monotonic_ns);
+        let real_ns = timestamp_now_ns().checked_sub(status.timestamp_ns);
+        Some(Duration::from_nanos(age_ns(monotonic_ns, real_ns)))
+    }
+}
+
+/// Returns the age of a message, in nanoseconds, from its ages by CLOCK_MONOTONIC and
+/// CLOCK_REALTIME. `None` means that it is of the future by that clock.
+///
+/// WHY the smaller age: the real-time clock can be set, and containers can have monotonic clocks of
+/// their own. WHY none of the future: that clock is certainly wrong. If the real-time clock was set
+/// back, a scheduler that hangs must not seem to have published its status just now.
+fn age_ns(monotonic_ns: Option<u64>, real_ns: Option<u64>) -> u64 {
+    match (monotonic_ns, real_ns) {
+        (Some(monotonic_ns), Some(real_ns)) => monotonic_ns.min(real_ns),
+        (Some(ns), None) | (None, Some(ns)) => ns,
+        (None, None) => 0,
     }
 }
 
@@ -497,4 +509,47 @@ fn inspect_live_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, Rem
         name: topics.scheduler_name().to_owned(),
         running,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the age of a status that was published as long ago as these clocks show; a negative
+    /// number is in the future.
+    fn status_age(monotonic_ns: i64, real_ns: i64) -> Duration {
+        let status = SchedulerStatusHeader {
+            monotonic_ns: monotonic_now_ns().wrapping_add_signed(-monotonic_ns),
+            timestamp_ns: timestamp_now_ns().wrapping_add_signed(-real_ns),
+            ..SchedulerStatusHeader::default()
+        };
+        let scheduler = SchedulerInfo {
+            name: "arm".to_owned(),
+            process_id: None,
+            owner_id: None,
+            is_alive: true,
+            status: Some(status),
+            nodes: Vec::new(),
+        };
+        scheduler.status_age().unwrap()
+    }
+
+    #[test]
+    fn a_status_is_as_old_as_the_clock_says_that_was_not_set() {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let minute = MINUTE.as_nanos() as i64;
+        let hour = 60 * minute;
+        let expect = |(monotonic, real), wanted: Duration| {
+            let age = status_age(monotonic, real);
+            let is_so = wanted <= age && age < wanted + 30 * MINUTE;
+            assert!(is_so, "{monotonic} {real}: {age:?} instead of {wanted:?}");
+        };
+        expect((minute, minute), MINUTE);
+        // The real-time clock was set back, or forward.
+        expect((minute, minute - hour), MINUTE);
+        expect((minute, minute + hour), MINUTE);
+        // The monotonic clock of the scheduler's container is ahead, or behind.
+        expect((minute - hour, minute), MINUTE);
+        expect((minute + hour, minute), MINUTE);
+    }
 }
