@@ -18,6 +18,7 @@ use horus_core::namespace::{
 
 use crate::clean;
 use crate::cli::{ColorChoice, GlobalOptions};
+use crate::doctor::removed::removed_namespaces_text;
 use crate::failure::{Failure, error_chain_text};
 use crate::namespace;
 use crate::output::format::visible_lines;
@@ -226,10 +227,14 @@ impl Context {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::system(
                 format_args!("cannot examine the directory {dir}: {error}"),
             )),
-            Err(_) if self.options.shm_dir.is_some() => Err(Failure::not_found(format_args!(
-                "the directory {dir} of --shm-dir does not exist: name the one that the programs \
-                 use, see HORUS_SHM_DIR of their processes"
-            ))),
+            Err(_) if self.options.shm_dir.is_some() => {
+                let named = format!(
+                    "the directory {dir} of --shm-dir does not exist: name the one that the \
+                     programs use, see HORUS_SHM_DIR of their processes"
+                );
+                let removed = removed_namespaces_text(&config);
+                Err(Failure::not_found(join_sentences([named, removed])))
+            }
             Err(_) => Ok(config),
         }
     }
@@ -250,7 +255,10 @@ impl Context {
             "no {wanted_object}: the namespace '{}' does not exist in {}.{}",
             config.name(),
             config.dir().display(),
-            other_namespaces_text(&config)
+            join_sentences([
+                removed_namespaces_text(&config),
+                other_namespaces_text(&config)
+            ])
         )))
     }
 
@@ -371,13 +379,27 @@ fn existing_namespaces_text(config: &NamespaceConfig) -> String {
         Ok(names) => names,
         Err(error) => return format!(" Its directory cannot be read: {error}"),
     };
-    if names.is_empty() {
+    let removed = removed_namespaces_text(config);
+    if !names.is_empty() {
+        let choice = format!(
+            " There are: {}. Choose one with --namespace or HORUS_NAMESPACE",
+            names.join(", ")
+        );
+        return join_sentences([removed, choice]);
+    }
+    if removed.is_empty() {
         return " There are no others: no program runs, or HORUS_SHM_DIR differs".to_owned();
     }
-    format!(
-        " There are: {}. Choose one with --namespace or HORUS_NAMESPACE",
-        names.join(", ")
-    )
+    removed
+}
+
+/// Returns one text of two texts that end without a full stop. The second one begins with a space.
+/// Both may be empty.
+pub(crate) fn join_sentences(mut sentences: [String; 2]) -> String {
+    if sentences.iter().all(|sentence| !sentence.is_empty()) {
+        sentences[0].push('.');
+    }
+    sentences.concat()
 }
 
 /// Returns the names of the other namespaces that have a topic for which `is_wanted` is true. Does

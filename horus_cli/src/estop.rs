@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::context::{Context, namespace_path};
 use crate::doctor::frozen::is_suspended;
+use crate::doctor::removed::removed_namespaces_text;
 use crate::failure::{Failure, error_chain_text};
 use crate::namespace::live::{live_schedulers, other_namespaces_schedulers_text, scheduler_names};
 use crate::namespace::other_processes;
@@ -111,6 +112,10 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
         )));
     }
     context.print_note(stop_receivers_text(&config, &schedulers));
+    let removed = removed_namespaces_text(&config);
+    if !removed.is_empty() {
+        context.print_note(removed.trim_start());
+    }
     print_stop_state(Some(&stop), &config, &schedulers, context)?;
     match unresponsive_schedulers_text(&namespace, &schedulers)? {
         None => Ok(()),

@@ -10,7 +10,7 @@ mod own_directory;
 mod peer;
 mod place;
 mod real_time;
-mod removed;
+pub(crate) mod removed;
 mod traffic;
 
 use std::time::Duration;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{has_registry, open_listed_namespace, other_processes, require_namespace_names};
 use crate::context::{Context, namespace_path};
+use crate::doctor::removed::removed_namespaces_text;
 use crate::failure::Failure;
 use crate::output::format::bytes;
 use crate::output::{Cell, Column, Table, Tone};
@@ -98,8 +99,14 @@ impl NamespaceSummary {
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let config = context.existing_namespace_config()?;
     if !config.dir().is_dir() {
+        let reason = match removed_namespaces_text(&config) {
+            removed if removed.is_empty() => {
+                " yet: no program runs, or HORUS_SHM_DIR differs".to_owned()
+            }
+            removed => format!(".{removed}"),
+        };
         context.print_note(format_args!(
-            "the directory {} does not exist yet: no program runs, or HORUS_SHM_DIR differs",
+            "the directory {} does not exist{reason}",
             config.dir().display()
         ));
     }

@@ -7,7 +7,8 @@ use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::scheduler::{SchedulerInfo, schedulers};
 
 use super::{namespace_names, open_listed_namespace};
-use crate::context::namespaces_sentence;
+use crate::context::{join_sentences, namespaces_sentence};
+use crate::doctor::removed::removed_namespaces_text;
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -73,9 +74,17 @@ fn open_other_namespaces(config: &NamespaceConfig) -> Vec<(String, Arc<Namespace
     opened.collect()
 }
 
-/// Returns sentences that name the live schedulers of the other namespaces, to be appended to
-/// another text. They begin with a space. Ignores namespaces that cannot be opened.
+/// Returns sentences that name the live schedulers of the other namespaces, and the processes that
+/// run on in removed namespaces, to be appended to another text. They begin with a space. Ignores
+/// namespaces that cannot be opened.
 pub(crate) fn other_namespaces_schedulers_text(config: &NamespaceConfig) -> String {
+    join_sentences([
+        removed_namespaces_text(config),
+        existing_namespaces_schedulers_text(config),
+    ])
+}
+
+fn existing_namespaces_schedulers_text(config: &NamespaceConfig) -> String {
     let found = open_other_namespaces(config).into_iter();
     let found = found.filter_map(|(name, namespace)| {
         let live = live_schedulers(&namespace).ok()?;

@@ -90,3 +90,46 @@ fn a_black_box_is_followed_into_the_namespace_of_the_name() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("was removed"), "{ran:?}");
 }
+
+/// Otherwise all is well for the tools, while no command reaches the scheduler, not even an
+/// emergency stop.
+#[test]
+fn a_scheduler_is_found_after_the_directory_of_all_namespaces_was_removed() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("schedule arm");
+    robot.until("scheduler list", |text| text.contains("running"));
+    let dir = robot.dir().display().to_string();
+    robot.remove_all_namespaces();
+    let process = format!("{} ({})", program.id(), program.name());
+    let ran = robot.run("doctor");
+    let found =
+        format!("FAULT  removed namespace: process {process} has {dir}/default open, which was");
+    assert!(ran.stdout.contains(&found), "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let shm_dir = format!("--shm-dir {dir} topic list");
+    for arguments in [
+        "topic list",
+        "scheduler list",
+        "scheduler stop arm",
+        "namespace list",
+        "estop status",
+        "estop release",
+        &shm_dir,
+        // Makes the directory again.
+        "estop engage",
+        "topic list -N other",
+    ] {
+        let ran = robot.run(arguments);
+        let named = format!("{process} in 'default'");
+        assert!(ran.stderr.contains(&named), "{arguments}: {ran:?}");
+        assert!(ran.stderr.contains("Restart them"), "{arguments}: {ran:?}");
+        let denial = "no program runs";
+        assert!(!ran.stderr.contains(denial), "{arguments}: {ran:?}");
+    }
+    let mut new = robot.program();
+    new.tell("schedule leg");
+    let ran = robot.run("estop engage");
+    assert!(ran.stderr.contains("namespace 'default': leg\n"), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("{process} in ")), "{ran:?}");
+}

@@ -125,16 +125,13 @@ impl Robot {
     /// Removes the directory of a namespace, although its processes may run on.
     #[track_caller]
     pub fn remove_namespace(&self, name: &str) {
-        let dir = self.dir().join(name);
-        // WHY again: a process may add a file to a directory that is just emptied.
-        until(
-            "the namespace is removed",
-            || match std::fs::remove_dir_all(&dir) {
-                Ok(()) => true,
-                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => false,
-                Err(error) => panic!("{}: {error}", dir.display()),
-            },
-        );
+        remove_directory(&self.dir().join(name));
+    }
+
+    /// Removes the directory of all namespaces, although their processes may run on.
+    #[track_caller]
+    pub fn remove_all_namespaces(&self) {
+        remove_directory(self.dir());
     }
 
     /// Runs the command until its output is as wanted.
@@ -149,6 +146,16 @@ impl Robot {
             thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+#[track_caller]
+fn remove_directory(dir: &Path) {
+    // WHY again: a process may add a file to a directory that is just emptied.
+    until("it is removed", || match std::fs::remove_dir_all(dir) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => false,
+        Err(error) => panic!("{}: {error}", dir.display()),
+    });
 }
 
 /// Limits the memory of a process to what it has, and a little more: it can start no thread.
