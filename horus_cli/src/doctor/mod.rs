@@ -4,6 +4,7 @@
 mod emergency;
 mod fix;
 pub(crate) mod frozen;
+mod logind;
 mod machine;
 mod mismatch;
 mod own_directory;

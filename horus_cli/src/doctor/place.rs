@@ -12,6 +12,7 @@ use horus_core::namespace::NamespaceConfig;
 
 use super::Finding;
 use super::fix::Fix;
+use super::logind::check_removal_at_logout;
 use super::own_directory::{DirectoryKind, ModeChangeRefusal, OwnDirectory};
 use crate::context::namespace_path;
 use crate::namespace::list::NamespaceSummary;
@@ -35,6 +36,7 @@ pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
     findings.push(check_directory_owner(config));
     findings.extend(check_namespace_mode(config));
     findings.extend(check_container());
+    findings.extend(check_removal_at_logout(config));
     findings
 }
 

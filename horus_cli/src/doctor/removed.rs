@@ -118,6 +118,7 @@ fn removed_namespace_fault(process: &ProcessInRemovedNamespace) -> Finding {
         "process {process} has {} open, which was removed",
         process.path.display()
     );
-    let advice = "restart that process: it reaches only those that have the removed one open, too";
+    let advice = "restart that process: it reaches only those that have the removed one open, too. \
+                  If nobody removed it, logind may have, at a logout: docs/reliability.md";
     Finding::fault(CHECK_NAME, found, advice)
 }

@@ -148,7 +148,8 @@ fn log_name_lost(lost: &NameLost) {
             format_args!(
                 "{topic}: its namespace was removed or replaced: only those who have the topic \
                  open still exchange messages: drop all handles, open the namespace again, and \
-                 then the topic"
+                 then the topic. logind removes the namespaces of a user at logout, see RemoveIPC \
+                 in docs/reliability.md"
             ),
         ),
         _ => report_warning(
