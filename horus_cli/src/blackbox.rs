@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use horus_core::message::{DiagnosticStatus, NodeEvent, Text, timestamp_now_ns};
+use horus_core::message::{DiagnosticStatus, NodeEvent, Text};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{black_box, schedulers};
 use serde::Serialize;
@@ -19,6 +19,7 @@ use crate::output::format::{date_time, visible};
 use crate::output::nearest;
 use crate::scheduler::liveness::Liveness;
 use crate::scheduler::{open_namespace_of_scheduler, unknown_scheduler};
+use crate::since::Since;
 
 /// Time between two checks of the black box for new events.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -135,6 +136,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.stop.catch_next_signal();
     }
     let deadline = context.deadline();
+    let since = Since::new(arguments.since);
     let mut news = NewEventFilter::default();
     let mut skips_earlier_runs = !arguments.all_runs;
     let mut last = arguments.number;
@@ -161,7 +163,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             let begin = events.iter().rposition(is_start).unwrap_or(0);
             events.drain(..begin);
         }
-        events.retain(|event| is_selected_event(arguments, event));
+        events.retain(|event| is_selected_event(arguments, since, event));
         // WHY only once: with `--follow`, all later events are shown.
         let surplus = last
             .take()
@@ -277,16 +279,13 @@ impl NewEventFilter {
     }
 }
 
-fn is_selected_event(arguments: &Arguments, event: &NodeEvent) -> bool {
-    let oldest_ns = arguments
-        .since
-        .map(|since| timestamp_now_ns().saturating_sub(since.as_nanos() as u64));
+fn is_selected_event(arguments: &Arguments, since: Since, event: &NodeEvent) -> bool {
     arguments
         .node
         .as_ref()
         .is_none_or(|node| event.node == **node)
         && arguments.kind.is_none_or(|kind| event.kind == kind)
-        && oldest_ns.is_none_or(|oldest_ns| event.timestamp_ns >= oldest_ns)
+        && since.selects(event.timestamp_ns, event.monotonic_ns)
 }
 
 fn print_event(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {

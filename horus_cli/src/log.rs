@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use horus_core::log::{LogReader, LogRecord};
-use horus_core::message::{LogLineHeader, timestamp_now_ns};
+use horus_core::message::LogLineHeader;
 use horus_core::namespace::{Namespace, NamespaceConfig};
 use serde::Serialize;
 
@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::namespace::{find_replacement_namespace, open_listed_namespace};
 use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
+use crate::since::Since;
 use crate::stop::Deadline;
 
 /// Time between two checks of the log for new lines.
@@ -111,7 +112,7 @@ struct ReadLinesSummary {
 /// The conditions that a log line must fulfil to be printed. The arguments of the command set them.
 struct LineFilter<'a> {
     arguments: &'a Arguments,
-    oldest_ns: u64,
+    since: Since,
     lost: LostLines,
 }
 
@@ -138,10 +139,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         None => return Ok(()),
     };
-    let since_ns = arguments.since.map(|since| since.as_nanos() as u64);
     let mut selection = LineFilter {
         arguments,
-        oldest_ns: since_ns.map_or(0, |since_ns| timestamp_now_ns().saturating_sub(since_ns)),
+        since: Since::new(arguments.since),
         lost: LostLines::default(),
     };
     let mut reader = LogReader::new(&namespace);
@@ -259,9 +259,10 @@ impl LineFilter<'_> {
         let line = record.line.header();
         let process = (record.program.to_string(), line.process_id);
         // WHY: what was lost before a line that is too old was too old itself.
-        let may_be_missed = self.is_of_program(record) && line.timestamp_ns >= self.oldest_ns;
+        let is_young = self.since.selects(line.timestamp_ns, line.monotonic_ns);
+        let may_be_missed = is_young && self.is_of_program(record);
         let lost = self.lost.0.remove(&process).unwrap_or(0) + record.lost_before;
-        if self.meets_conditions(record) {
+        if is_young && self.meets_conditions(record) {
             record.lost_before = lost;
             return true;
         }
@@ -279,13 +280,13 @@ impl LineFilter<'_> {
         self.arguments.program.as_ref().is_none_or(is_of)
     }
 
+    /// Returns true if a line fulfils all conditions but that of its age.
     fn meets_conditions(&self, record: &LogRecord) -> bool {
         let line = record.line.header();
         let Arguments { node, level, .. } = self.arguments;
         node.as_ref().is_none_or(|node| line.node == **node)
             && self.is_of_program(record)
             && line.level <= *level as u8
-            && line.timestamp_ns >= self.oldest_ns
     }
 }
 

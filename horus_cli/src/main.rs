@@ -28,6 +28,7 @@ mod process;
 mod random;
 mod sample;
 mod scheduler;
+mod since;
 mod stop;
 #[cfg(test)]
 mod testing;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use horus_core::message::{LogLine, LogLineHeader, NodeEvent, Text, monotonic_now_ns};
 use horus_core::namespace::{Namespace, NamespaceName};
+use horus_core::topic::{Qos, Topic};
 
 use crate::common::{Program, Robot, until};
 use crate::golden::check_json_except;
@@ -276,6 +278,51 @@ fn lost_lines_are_counted_also_before_lines_that_are_not_selected() {
     assert!(json.contains(&format!("\"lost_before\":{lost},")), "{json}");
     // The lines before the last ones are not asked for.
     assert_eq!(robot.run("log -n 1").stderr, "");
+}
+
+/// The clock of a board without a battery begins in 1970, until NTP sets it. Otherwise what was
+/// logged before is hidden.
+#[test]
+fn what_was_recorded_before_the_clock_was_set_is_selected_by_its_age() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let robot = Robot::new();
+    let qos = || Qos::new().capacity(64).history(16);
+    let now_ns = monotonic_now_ns();
+    // The old ones are of the start of the machine.
+    let half_uptime = now_ns / 2 / SECOND_NS;
+    let logs = Topic::<LogLine>::builder("horus/log/board/1-1").namespace(robot.namespace());
+    let mut log = logs.qos(qos()).publisher().unwrap();
+    let events = "horus/schedulers/arm/events";
+    let events = Topic::<NodeEvent>::builder(events).namespace(robot.namespace());
+    let mut black_box = events.qos(qos()).publisher().unwrap();
+    for (sequence, monotonic_ns, text) in [(1, 1, "old"), (2, now_ns, "young")] {
+        let header = LogLineHeader {
+            timestamp_ns: 8 * SECOND_NS,
+            monotonic_ns,
+            sequence,
+            level: LogLineHeader::INFO,
+            text_bytes: text.len() as u32,
+            ..LogLineHeader::default()
+        };
+        log.send(LogLine::new(header, text.as_bytes()).unwrap())
+            .unwrap();
+        let event = NodeEvent {
+            timestamp_ns: 8 * SECOND_NS,
+            monotonic_ns,
+            kind: NodeEvent::COMMAND,
+            text: Text::truncated(text),
+            ..NodeEvent::default()
+        };
+        black_box.send(event).unwrap();
+    }
+    for command in ["log", "blackbox arm --all-runs"] {
+        let all = robot.answer(command);
+        assert_eq!(all.lines().count(), 2, "{command}: {all}");
+        let young = robot.answer(&format!("{command} --since {half_uptime}"));
+        assert_eq!(young.lines().count(), 1, "{command}: {young}");
+        assert!(young.contains("young"), "{command}: {young}");
+        assert_eq!(robot.answer(&format!("{command} --since 0")), "");
+    }
 }
 
 #[test]
