@@ -13,6 +13,8 @@ mod containers;
 mod defaults;
 #[path = "commands/doctor.rs"]
 mod doctor;
+#[path = "commands/doctor_machine.rs"]
+mod doctor_machine;
 #[path = "commands/floods.rs"]
 mod floods;
 #[path = "commands/full_memory.rs"]

@@ -31,7 +31,7 @@ use fix::Fix;
 /// The exit code is 1 if anything is a fault.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Also measure how late real-time nodes start, for 5 seconds or S, on all CPUs
+    /// Also measure how late real-time nodes start, for 5 seconds or S, on each usable CPU
     #[arg(
         long,
         value_name = "S",

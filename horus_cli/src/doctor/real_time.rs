@@ -1,6 +1,7 @@
 //! Checks of the machine for real-time nodes: runs such a node on each CPU for a while, and
 //! measures how late its ticks start.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 use std::time::Duration;
@@ -22,20 +23,73 @@ const NODE_PRIORITY: u8 = 80;
 /// Rate of the nodes that measure lateness, in hertz.
 const NODE_RATE_HZ: u32 = 1000;
 
+/// The list of the CPUs that the kernel gives to no program by itself.
+const ISOLATED_CPUS_FILE: &str = "/sys/devices/system/cpu/isolated";
+
 /// The largest lateness of a tick that a control loop at [`NODE_RATE_HZ`] tolerates. A larger one
 /// is reported.
 const LATENESS_MAX: Duration = Duration::from_micros(100);
 
-/// Runs a real-time node on each CPU for the duration `time`, and returns the findings.
+/// Runs a real-time node on each CPU that this user's programs may use for the duration `time`, and
+/// returns the findings.
 pub(super) fn check_real_time(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
     let seconds = time.as_secs_f64();
-    context.print_note(format_args!("measuring for {seconds} s on all CPUs"));
-    let report = measure_lateness(time, context)?;
+    let online = read_cpus("/sys/devices/system/cpu/online");
+    let cpus = select_cpus(&online, &allowed_cpus(), &read_cpus(ISOLATED_CPUS_FILE));
+    let shown = if online.iter().eq(&cpus) {
+        "all CPUs".to_owned()
+    } else {
+        let numbers: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        format!("CPUs {}", numbers.join(", "))
+    };
+    context.print_note(format_args!("measuring for {seconds} s on {shown}"));
+    let report = measure_lateness(time, &cpus, context)?;
     let mut findings = vec![check_kernel()];
     findings.extend(check_isolated_cpus());
-    findings.extend(check_refused_settings(&report));
-    findings.extend(report.nodes.iter().map(check_lateness));
+    findings.push(check_refused_settings(&report));
+    let measured = report.nodes.iter().filter(|node| runs_on_its_cpu(node));
+    findings.extend(measured.map(check_lateness));
     Ok(findings)
+}
+
+/// Returns the CPUs to measure, in order: those that are online, and that either this process is
+/// allowed to use, or that are isolated. WHY also these: they are for real-time nodes, and belong
+/// to a process only when it selects them. Without `online`, all CPUs count as online.
+fn select_cpus(
+    online: &BTreeSet<usize>,
+    allowed: &BTreeSet<usize>,
+    isolated: &BTreeSet<usize>,
+) -> Vec<usize> {
+    let wanted = allowed.union(isolated).copied();
+    wanted
+        .filter(|cpu| online.is_empty() || online.contains(cpu))
+        .collect()
+}
+
+/// Returns the CPUs on which this process may run.
+fn allowed_cpus() -> BTreeSet<usize> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let allowed = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    match allowed.map(parse_cpus) {
+        Some(allowed) if !allowed.is_empty() => allowed,
+        _ => (0..thread::available_parallelism().map_or(1, usize::from)).collect(),
+    }
+}
+
+/// Returns the CPUs in the file at `path`, a list of CPUs of the kernel. Without the file, there
+/// are none.
+fn read_cpus(path: &str) -> BTreeSet<usize> {
+    parse_cpus(&fs::read_to_string(path).unwrap_or_default())
+}
+
+/// Parses a list of CPUs as the kernel writes it, such as `0-2,5`.
+fn parse_cpus(list: &str) -> BTreeSet<usize> {
+    let ranges = list.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
+    });
+    ranges.flatten().collect()
 }
 
 fn check_kernel() -> Finding {
@@ -51,7 +105,7 @@ fn check_kernel() -> Finding {
 
 fn check_isolated_cpus() -> Option<Finding> {
     const CHECK_NAME: &str = "isolated CPUs";
-    let found = fs::read_to_string("/sys/devices/system/cpu/isolated").ok()?;
+    let found = fs::read_to_string(ISOLATED_CPUS_FILE).ok()?;
     let found = found.trim();
     if !found.is_empty() {
         return Some(Finding::ok(CHECK_NAME, found));
@@ -61,9 +115,9 @@ fn check_isolated_cpus() -> Option<Finding> {
     Some(Finding::note(CHECK_NAME, "none", advice))
 }
 
-/// Runs a real-time node on each CPU for the duration `time`, and returns the report of the run.
-/// Uses a new namespace that no other program uses.
-fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure> {
+/// Runs a real-time node on each of `cpus` for the duration `time`, and returns the report of the
+/// run. Uses a new namespace that no other program uses.
+fn measure_lateness(time: Duration, cpus: &[usize], context: &Context) -> Result<Report, Failure> {
     // WHY: an interrupted measurement removes its namespace, too.
     context.stop.catch_next_signal();
     let config: NamespaceConfig = context.namespace_config()?;
@@ -74,8 +128,7 @@ fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure
     let mut scheduler = Scheduler::new();
     scheduler.namespace(&namespace);
     scheduler.on_event(|_: &NodeEvent| {});
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    for core in 0..cores {
+    for &core in cpus {
         let node = scheduler
             .node(&format!("cpu {core}"))
             .rate(NODE_RATE_HZ.hz());
@@ -96,20 +149,31 @@ fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure
     report.map_err(|error| Failure::system(error_chain_text(&error)))
 }
 
-/// Returns a finding about the real-time settings that the system refused; `None` if it refused
-/// none. Checks only the first node, because the system refuses the same settings for all nodes.
-fn check_refused_settings(report: &Report) -> Option<Finding> {
+/// Returns true unless the system refused to run `node` on its CPU, for instance because the cpuset
+/// of a container does not have it.
+fn runs_on_its_cpu(node: &NodeReport) -> bool {
+    !node
+        .refused
+        .iter()
+        .any(|refused| refused.starts_with("core "))
+}
+
+/// Returns a finding about the real-time settings that the system refused to any of the nodes.
+fn check_refused_settings(report: &Report) -> Finding {
     const CHECK_NAME: &str = "real-time settings";
-    let refused = report.nodes.first()?.refused.join("; ");
+    let mut refused: Vec<&str> = Vec::new();
+    for setting in report.nodes.iter().flat_map(|node| &node.refused) {
+        if !refused.contains(&setting.as_str()) {
+            refused.push(setting);
+        }
+    }
+    let refused = refused.join("; ");
     if refused.is_empty() {
-        return Some(Finding::ok(
-            CHECK_NAME,
-            "priority, CPU and locked memory are allowed",
-        ));
+        return Finding::ok(CHECK_NAME, "priority, CPU and locked memory are allowed");
     }
     let advice = "run as root, or allow it in /etc/security/limits.conf: rtprio 90, memlock \
                   unlimited; in a container: --ulimit rtprio=90 --ulimit memlock=-1";
-    Some(Finding::note(CHECK_NAME, refused, advice))
+    Finding::note(CHECK_NAME, refused, advice)
 }
 
 /// Returns a finding about `node`: how late its ticks started.
@@ -133,4 +197,29 @@ fn check_lateness(node: &NodeReport) -> Finding {
     let advice = "a node starts late by as much: give it a priority and a CPU of its own, and the \
                   machine the governor performance; virtual machines promise nothing";
     Finding::note(CHECK_NAME, found, advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_the_kernel_are_parsed() {
+        let cpus = |list| parse_cpus(list).into_iter().collect::<Vec<_>>();
+        assert_eq!(cpus("\t0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(cpus("7\n"), [7]);
+        assert!(cpus("\n").is_empty());
+    }
+
+    #[test]
+    fn allowed_and_isolated_cpus_are_measured_if_they_are_online() {
+        let select = |online, allowed, isolated| {
+            let [online, allowed, isolated] = [online, allowed, isolated].map(parse_cpus);
+            select_cpus(&online, &allowed, &isolated)
+        };
+        assert_eq!(select("0-3", "0-3", ""), [0, 1, 2, 3]);
+        assert_eq!(select("0-7", "1", ""), [1]);
+        assert_eq!(select("0,2-7", "0-1,4", "3,9"), [0, 3, 4]);
+        assert_eq!(select("", "1-2", ""), [1, 2]);
+    }
 }

@@ -88,38 +88,6 @@ fn a_peer_in_the_same_namespace_is_shown_with_its_topics() {
     assert!(json.contains(r#""cause":"reliability""#), "{json}");
 }
 
-/// Otherwise nobody finds out why the programs of a user lose each other at each logout.
-#[test]
-fn the_removal_of_namespaces_at_the_logout_of_a_user_is_a_note() {
-    let script = |setting: &str, command: &str| {
-        format!(
-            "mount -t tmpfs none /run && mkdir -p /run/systemd/seats && mount -t tmpfs none /etc \
-             && mkdir -p /etc/systemd/logind.conf.d && echo RemoveIPC={setting} > \
-             /etc/systemd/logind.conf.d/robot.conf && exec setpriv --reuid=65534 --regid=65534 \
-             --clear-groups {command}"
-        )
-    };
-    let contained = |setting: &str, command: &str| {
-        let mut shell = Command::new("unshare");
-        shell.args(["--mount", "sh", "-c", &script(setting, command)]);
-        shell
-            .env_remove("HORUS_SHM_DIR")
-            .env_remove("HORUS_SHM_GROUP");
-        shell.output()
-    };
-    if !contained("yes", "true").is_ok_and(|output| output.status.success()) {
-        return skip("only root can mount and become another user, by setpriv");
-    }
-    let doctor = format!("{} doctor", env!("CARGO_BIN_EXE_horus"));
-    let note = "note   logout: when the last session of user 65534 ends";
-    for (setting, is_noted) in [("yes", true), ("no", false)] {
-        let output = contained(setting, &doctor).unwrap();
-        let found = String::from_utf8(output.stdout).unwrap();
-        assert!(found.contains("/dev/shm/horus-65534"), "{found}");
-        assert_eq!(found.contains(note), is_noted, "{setting}: {found}");
-    }
-}
-
 /// Such a program sends on, without an error, to those that have the removed namespace open, too.
 #[test]
 fn a_program_whose_namespace_was_removed_is_a_fault() {

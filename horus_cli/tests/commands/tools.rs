@@ -6,7 +6,8 @@ use horus_core::message::STANDARD;
 use horus_core::topic::Topic;
 use horus_testing::skip;
 
-use crate::common::{Robot, until};
+use crate::common::{Robot, status_value, until};
+use crate::doctor_machine::{cpus, isolated_cpus};
 use crate::golden::{check_json, check_json_except, check_text};
 
 #[test]
@@ -347,9 +348,11 @@ fn the_doctor_measures_how_late_nodes_start() {
     let ran = robot.run("doctor --rt=0.3");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("measuring for 0.3 s"), "{ran:?}");
-    let cores = std::thread::available_parallelism().unwrap().get();
+    let allowed = status_value(i64::from(std::process::id()), "Cpus_allowed_list:");
+    let mut cpus = cpus(&allowed);
+    cpus.extend(isolated_cpus());
     let lines = ran.stdout.matches("  wake-up latency: cpu ");
-    assert_eq!(lines.count(), cores, "{ran:?}");
+    assert_eq!(lines.count(), cpus.len(), "{ran:?}");
     for part in ["  kernel: ", "  real-time settings: ", " at 1000 Hz: p50 "] {
         assert!(ran.stdout.contains(part), "no '{part}' in {ran:?}");
     }
