@@ -45,6 +45,8 @@ pub use horus_shm::internals::{
     ForkLocal, SignalAction, can_execute_process_barrier, child, execute_process_barrier,
     set_fork_child_hook, thread::become_library_thread, with_standard_streams_open,
 };
+#[doc(hidden)]
+pub use horus_shm::rt::set_fifo_priority;
 pub mod introspect;
 pub mod log;
 /// The features of this machine's CPU, and the settings that this process chose for it: how to copy

@@ -1,8 +1,14 @@
 //! Checks of the machine: the limits of processes, the clocks, and the processor with its speed.
 
 use std::fs;
+use std::thread::{self, JoinHandle};
+
+use horus_core::set_fifo_priority;
 
 use super::Finding;
+
+/// The highest real-time priority of a thread.
+const PRIORITY_MAX: u8 = 99;
 
 /// Runs all checks of the machine, and returns the findings.
 pub(super) fn check_machine() -> Vec<Finding> {
@@ -51,6 +57,13 @@ fn has_capability(status: &str, capability: u64) -> bool {
     bits.is_some_and(|bits| bits & capability != 0)
 }
 
+/// Returns true if `uid_map`, the content of `/proc/self/uid_map`, is that of a process in no user
+/// namespace but the first one, which has all users. WHY: elsewhere, as in containers without root,
+/// the kernel does not take a capability for permission to use the resources of the machine.
+fn has_all_users(uid_map: &str) -> bool {
+    uid_map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
 fn check_locked_memory() -> Option<Finding> {
     const CHECK_NAME: &str = "locked memory";
     /// Amount of locked memory that a real-time program needs, in bytes. A lower limit is reported.
@@ -60,7 +73,9 @@ fn check_locked_memory() -> Option<Finding> {
     const CAP_IPC_LOCK_BIT: u64 = 1 << 14;
     let found = soft_limit("Max locked memory")?;
     let status = read_trimmed("/proc/self/status")?;
-    if has_capability(&status, CAP_IPC_LOCK_BIT) {
+    // Without user namespaces, the kernel has no such file.
+    let has_all_users = read_trimmed("/proc/self/uid_map").is_none_or(|map| has_all_users(&map));
+    if has_all_users && has_capability(&status, CAP_IPC_LOCK_BIT) {
         return Some(Finding::ok(CHECK_NAME, "allowed"));
     }
     if found
@@ -76,20 +91,33 @@ fn check_locked_memory() -> Option<Finding> {
 
 fn check_priority_limit() -> Option<Finding> {
     const CHECK_NAME: &str = "real-time priority";
-    /// The bit of CAP_SYS_NICE in a set of capabilities. A process with this capability may use
-    /// real-time priorities.
-    const CAP_SYS_NICE_BIT: u64 = 1 << 23;
     let found = soft_limit("Max realtime priority")?;
-    let status = read_trimmed("/proc/self/status")?;
-    if has_capability(&status, CAP_SYS_NICE_BIT) {
-        return Some(Finding::ok(CHECK_NAME, "allowed"));
-    }
-    if found == "0" {
-        let advice = "real-time nodes run without priority: ulimit -r 90, or rtprio in \
-                      /etc/security/limits.conf";
-        return Some(Finding::note(CHECK_NAME, "not allowed", advice));
-    }
-    Some(Finding::ok(CHECK_NAME, found))
+    // WHY an attempt: neither the limit nor the capability decides alone. The root of a user
+    // namespace has all capabilities, and a control group may have no real-time share.
+    let attempt = thread::Builder::new().spawn(|| {
+        let any_priority = set_fifo_priority(PRIORITY_MAX);
+        any_priority
+            .map(|()| true)
+            .or_else(|_| set_fifo_priority(1).map(|()| false))
+    });
+    let outcome = match attempt.map(JoinHandle::join) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => return None,
+        Err(error) => {
+            let found = format!("not known, because no thread can be started: {error}");
+            return Some(Finding::ok(CHECK_NAME, found));
+        }
+    };
+    Some(match outcome {
+        Ok(true) => Finding::ok(CHECK_NAME, "allowed"),
+        Ok(false) => Finding::ok(CHECK_NAME, found),
+        Err(error) => {
+            let advice = "real-time nodes run without priority: ulimit -r 90, or rtprio in \
+                          /etc/security/limits.conf, for the user outside if this is a container \
+                          without root";
+            Finding::note(CHECK_NAME, format!("not allowed: {error}"), advice)
+        }
+    })
 }
 
 fn check_open_files() -> Option<Finding> {
@@ -149,7 +177,7 @@ fn check_hyper_threads() -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::has_capability;
+    use super::{has_all_users, has_capability};
 
     #[test]
     fn only_effective_capabilities_count() {
@@ -157,5 +185,13 @@ mod tests {
         assert!(has_capability(status, 1 << 14));
         assert!(!has_capability(status, 1 << 23));
         assert!(!has_capability("Name:\thorus", 1 << 14));
+    }
+
+    #[test]
+    fn a_user_namespace_does_not_have_all_users() {
+        assert!(has_all_users("         0          0 4294967295\n"));
+        assert!(!has_all_users("         0       1000          1\n"));
+        assert!(!has_all_users("0 1000 1\n1 100000 65536\n"));
+        assert!(!has_all_users(""));
     }
 }

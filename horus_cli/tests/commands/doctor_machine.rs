@@ -39,6 +39,34 @@ fn the_removal_of_namespaces_at_the_logout_of_a_user_is_a_note() {
     }
 }
 
+/// The root of such a namespace has all capabilities, and the kernel does not let it do more than
+/// its user outside.
+#[test]
+fn the_root_of_a_user_namespace_needs_limits_like_any_user() {
+    let robot = Robot::new();
+    let contained = |command: &str| {
+        let script = format!(
+            "ulimit -l 64 && ulimit -r 0 && exec setpriv --reuid=65534 --regid=65534 \
+             --clear-groups unshare --user --map-root-user {command}"
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]);
+        shell.env("HORUS_SHM_DIR", robot.dir());
+        shell.output()
+    };
+    if !contained("true").is_ok_and(|output| output.status.success()) {
+        return skip("only root can become another user, who may make a user namespace");
+    }
+    let output = contained(&format!("{} doctor", env!("CARGO_BIN_EXE_horus"))).unwrap();
+    let found = String::from_utf8(output.stdout).unwrap();
+    for note in [
+        "note   locked memory: 65536 bytes\n",
+        "note   real-time priority: not allowed: Operation not permitted",
+    ] {
+        assert!(found.contains(note), "no '{note}' in {found}");
+    }
+}
+
 /// Returns the numbers of CPUs in a list of the kernel, such as `0-2,5`.
 pub(crate) fn cpus(list: &str) -> BTreeSet<usize> {
     let ranges = list.split(',').filter(|range| !range.is_empty());
