@@ -104,10 +104,8 @@ fn removes_files_at_logout(root: &Path) -> bool {
         String::from_utf8_lossy(&text).into_owned()
     };
     let main_text = main_file.as_ref().map(read).unwrap_or_default();
-    let mut removes = added_files
-        .values()
-        .filter_map(|file| last_value(&read(file)))
-        .last();
+    let mut added = added_files.values().rev();
+    let mut removes = added.find_map(|file| last_value(&read(file)));
     removes = removes.or_else(|| last_value(&main_text));
     // WHY also a comment: distributions show the default that they have compiled in by one.
     removes = removes.or_else(|| last_value(&main_text.replace('#', "")));
@@ -117,7 +115,7 @@ fn removes_files_at_logout(root: &Path) -> bool {
 /// Returns the last value of the setting in `text`, the content of a file with settings of logind;
 /// `None` if it has none.
 fn last_value(text: &str) -> Option<bool> {
-    let values = text.lines().filter_map(|line| {
+    text.lines().rev().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         if name.trim() != SETTING {
             return None;
@@ -128,8 +126,7 @@ fn last_value(text: &str) -> Option<bool> {
             // logind ignores any other value.
             _ => None,
         }
-    });
-    values.last()
+    })
 }
 
 #[cfg(test)]
