@@ -321,7 +321,7 @@ impl RawProducer {
     }
 
     /// Returns true if reader `reader`, which has a pin in the way of the next message, is dead,
-    /// and this producer need not heed its pins any more. If a send of that message was refused,
+    /// and this producer may ignore its pins from now on. If a send of that message was refused,
     /// checks each reader once in [`READER_PROBE_PERIOD`], and returns false in between. WHY: each
     /// check costs some system calls, and a publisher that waits tries again at once.
     pub(super) fn releases_pins_of_dead_reader(&mut self, reader: u32) -> bool {
