@@ -74,7 +74,8 @@ fn not_allowed_error(cpu: usize, allowed: &[usize]) -> Box<dyn Error> {
 
 /// Returns the numbers of the CPUs on which this thread may run, in ascending order.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(None)?;
+    let set = sched_getaffinity(None)
+        .map_err(|error| io::Error::other(format!("cannot read the cpu affinity: {error}")))?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|&cpu| set.is_set(cpu))
         .collect())
@@ -86,7 +87,9 @@ pub fn pin_current_thread(cpu: usize) -> Outcome {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(not_allowed_error(cpu, &allowed_cpus()?))
         }
-        pinned => Ok(pinned?),
+        pinned => {
+            pinned.map_err(|error| format!("cannot pin a thread to cpu {cpu}: {error}").into())
+        }
     }
 }
 
