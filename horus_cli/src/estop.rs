@@ -5,15 +5,15 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use horus_core::introspect::{Inspector, LivenessCache};
 use horus_core::message::{EmergencyStop, Text};
-use horus_core::namespace::{Namespace, NamespaceConfig, remove_topic, remove_topic_if_claimed};
+use horus_core::namespace::{Namespace, NamespaceConfig, remove_topic, remove_topic_if_unused};
 use horus_core::scheduler::{EMERGENCY_STOP_TOOL_KEY, EMERGENCY_STOP_TOPIC, SchedulerInfo};
-use horus_core::topic::{Qos, Topic};
+use horus_core::topic::{Publisher, Qos, Topic};
 use horus_core::{OpenError, TopicError};
 use serde::Serialize;
 
 use crate::context::{Context, namespace_path};
 use crate::doctor::frozen::is_suspended;
-use crate::doctor::removed::removed_namespaces_text;
+use crate::doctor::removed::{removed_namespaces_of_this_name_text, removed_namespaces_text};
 use crate::failure::{Failure, error_chain_text};
 use crate::namespace::live::{live_schedulers, other_namespaces_schedulers_text, scheduler_names};
 use crate::namespace::other_processes;
@@ -117,15 +117,21 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
         context.print_note(removed.trim_start());
     }
     print_stop_state(Some(&stop), &config, &schedulers, context)?;
-    match unresponsive_schedulers_text(&namespace, &schedulers)? {
-        None => Ok(()),
-        Some(text) => {
-            context.out.flush()?;
-            Err(Failure::answer_no_because(format_args!(
-                "the emergency stop is engaged, but not in effect everywhere: {text}"
-            )))
-        }
+    let mut missed: Vec<_> = unresponsive_schedulers_text(&namespace, &schedulers)?
+        .into_iter()
+        .collect();
+    let removed = removed_namespaces_of_this_name_text(&config);
+    if !removed.is_empty() {
+        missed.push(removed.trim_start().to_owned());
     }
+    if missed.is_empty() {
+        return Ok(());
+    }
+    context.out.flush()?;
+    Err(Failure::answer_no_because(format_args!(
+        "the emergency stop is engaged, but not in effect everywhere: {}",
+        missed.join(". ")
+    )))
 }
 
 /// Returns a text about those of `schedulers` that handle no emergency stop at present, because
@@ -274,17 +280,21 @@ pub(crate) fn publish_stop(
     namespace: &Arc<Namespace>,
     stop: EmergencyStop,
 ) -> Result<usize, Failure> {
+    let mut publisher = open_stop_publisher(namespace)?;
+    let sent = publisher.send(stop);
+    sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
+    check_stop_is_kept(namespace, &stop)?;
+    Ok(publisher.subscriber_count())
+}
+
+fn open_stop_publisher(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyStop>, Failure> {
     // WHY this key: schedulers have reserved memory for it.
     let qos = Qos::latched()
         .strict(true)
         .latch_key(EMERGENCY_STOP_TOOL_KEY);
     let topic = Topic::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     let opened = topic.qos(qos).publisher();
-    let mut publisher = opened.map_err(|error| Failure::from_topic_error(&error))?;
-    let sent = publisher.send(stop);
-    sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
-    check_stop_is_kept(namespace, &stop)?;
-    Ok(publisher.subscriber_count())
+    opened.map_err(|error| Failure::from_topic_error(&error))
 }
 
 fn print_status(context: &mut Context) -> Result<(), Failure> {
@@ -362,22 +372,30 @@ pub(crate) fn remove_stop_topic(namespace: &Arc<Namespace>) -> Result<bool, Fail
 }
 
 /// Calls `check`, and then removes the topic of emergency stops, as [`remove_stop_topic`] does.
-/// Keeps the topic if anyone has opened it to send during the call or after it.
+/// Keeps the topic if anyone has opened it to send, or has sent a message, during the call or after
+/// it.
 fn remove_stop_topic_after(
     namespace: &Arc<Namespace>,
     check: impl FnOnce(&Arc<Namespace>) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
-    let claims = Inspector::open_in(namespace, EMERGENCY_STOP_TOPIC).map(|topic| {
+    let uses = Inspector::open_in(namespace, EMERGENCY_STOP_TOPIC).map(|topic| {
         let lanes = topic.publishers_with(&mut LivenessCache::default());
-        let claims = lanes.iter().map(|lane| lane.claims);
+        let uses = lanes.iter().map(|lane| lane.claims.wrapping_add(lane.sent));
         // WHY wrapping: another process may have written anything.
-        claims.fold(0, u64::wrapping_add)
+        uses.fold(0, u64::wrapping_add)
     });
     check(namespace)?;
-    let is_gone = match claims {
-        Ok(claims) => remove_topic_if_claimed(namespace, EMERGENCY_STOP_TOPIC, claims),
-        // WHY: a topic that cannot be read has to be removable.
-        Err(_) => remove_topic(namespace, EMERGENCY_STOP_TOPIC),
+    let is_gone = match uses {
+        Ok(uses) => remove_topic_if_unused(namespace, EMERGENCY_STOP_TOPIC, uses),
+        Err(error) => match error.as_open_error() {
+            Some(OpenError::NotFound { .. }) => return Ok(true),
+            Some(error) if error.is_lack_of_resources() => {
+                let failure = Failure::system(error_chain_text(error));
+                return Err(unreadable_stop_failure(failure));
+            }
+            // WHY: a topic that cannot be read has to be removable.
+            _ => remove_topic(namespace, EMERGENCY_STOP_TOPIC),
+        },
     };
     let is_gone = is_gone.map_err(|error| Failure::from_topic_error(&error))?;
     if !is_gone {
@@ -455,16 +473,23 @@ mod tests {
         let (_dir, namespace) = private_namespace();
         let send = |stop| publish_stop(&namespace, stop).unwrap();
         let last = || read_last_stop_message(&namespace).unwrap();
-        send(EmergencyStop::release("tester", ""));
-        let removed = remove_stop_topic_after(&namespace, |namespace| {
-            check_stop_is_not_engaged(namespace)?;
-            send(EmergencyStop::engage("tester", "front hit"));
-            Ok(())
-        });
-        let failure = removed.unwrap_err();
-        assert!(failure.is_refused(), "{}", failure.text());
-        assert!(last().is_some_and(|stop| stop.is_engaged()));
-        assert!(remove_stop_topic(&namespace).unwrap_err().is_refused());
+        for is_opened_before in [false, true] {
+            send(EmergencyStop::release("tester", ""));
+            let mut publisher = is_opened_before.then(|| open_stop_publisher(&namespace).unwrap());
+            let removed = remove_stop_topic_after(&namespace, |namespace| {
+                check_stop_is_not_engaged(namespace)?;
+                let stop = EmergencyStop::engage("tester", "front hit");
+                match publisher.take() {
+                    Some(mut publisher) => publisher.send(stop).unwrap(),
+                    None => _ = send(stop),
+                }
+                Ok(())
+            });
+            let failure = removed.unwrap_err();
+            assert!(failure.is_refused(), "{}", failure.text());
+            assert!(last().is_some_and(|stop| stop.is_engaged()));
+            assert!(remove_stop_topic(&namespace).unwrap_err().is_refused());
+        }
         send(EmergencyStop::release("tester", ""));
         assert!(remove_stop_topic(&namespace).unwrap());
         assert!(last().is_none());

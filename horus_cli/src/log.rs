@@ -280,7 +280,7 @@ impl LineFilter<'_> {
         self.arguments.program.as_ref().is_none_or(is_of)
     }
 
-    /// Returns true if a line fulfils all conditions but that of its age.
+    /// Returns true if a line fulfils all conditions except that of its age.
     fn meets_conditions(&self, record: &LogRecord) -> bool {
         let line = record.line.header();
         let Arguments { node, level, .. } = self.arguments;

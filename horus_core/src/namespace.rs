@@ -50,15 +50,16 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &str) -> Result<bool, Topi
     remove().map_err(|error| TopicError::new(name, error))
 }
 
-/// Does the same as [`remove_topic`], but keeps the topic and returns false if its publishers have
-/// not claimed its lanes exactly `claims` times, which is the sum of
-/// [`LaneCounters::claims`](crate::introspect::LaneCounters::claims) of all lanes.
+/// Does the same as [`remove_topic`], but keeps the topic and returns false if it was used since
+/// the caller has looked at it. `uses` is the sum of
+/// [`claims`](crate::introspect::LaneCounters::claims) and
+/// [`sent`](crate::introspect::LaneCounters::sent) of all lanes.
 #[doc(hidden)]
-pub fn remove_topic_if_claimed(
+pub fn remove_topic_if_unused(
     namespace: &Arc<Namespace>,
     name: &str,
-    claims: u64,
+    uses: u64,
 ) -> Result<bool, TopicError> {
-    let remove = || horus_shm::remove_topic_if_claimed(namespace, &TopicName::new(name)?, claims);
+    let remove = || horus_shm::remove_topic_if_unused(namespace, &TopicName::new(name)?, uses);
     remove().map_err(|error| TopicError::new(name, error))
 }

@@ -68,7 +68,7 @@ pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};
 pub use file::offer::{Offer, PINNABLE_BYTES_MIN, Request};
 pub use file::segment::{Segment, TopicMemory};
 pub use file::session::{EndpointEnd, EndpointId};
-pub use file::sweep::{SweepReport, remove_topic, remove_topic_if_claimed, sweep, topic_names};
+pub use file::sweep::{SweepReport, remove_topic, remove_topic_if_unused, sweep, topic_names};
 pub use file::topic_files::{LiveEndpoint, TopicFiles};
 pub use file::topic_type::{FieldPrefix, FieldPrefixes, Reliability, TypeInfo};
 pub use os::access::AccessRule;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use horus_shm::{
     FanoutShm, Namespace, OnStalled, OpenError, RawProducer, RingOptions, Segment, TopicName,
-    remove_topic, remove_topic_if_claimed, sweep,
+    remove_topic, remove_topic_if_unused, sweep,
 };
 
 use common::{Child, prevent_child_starts};
@@ -199,16 +199,17 @@ fn a_persistent_topic_is_removed_by_name_unless_it_is_in_use() {
 fn a_topic_that_was_used_meanwhile_is_kept() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
-    let remove = |claims| remove_topic_if_claimed(&namespace, &name("kept"), claims).unwrap();
+    let remove = |uses| remove_topic_if_unused(&namespace, &name("kept"), uses).unwrap();
+    // Each of these claims a lane, and sends a message.
     for _ in 0..2 {
         drop(open_or_create(&namespace, "kept").unwrap());
     }
-    assert!(!remove(1) && !remove(3));
+    assert!(!remove(2) && !remove(3) && !remove(5));
     assert_eq!(spawn::topic_files(&namespace), ["kept"]);
     let user = open_or_create(&namespace, "kept").unwrap();
-    assert!(!remove(3), "in use");
+    assert!(!remove(6), "in use");
     drop(user);
-    assert!(remove(3));
+    assert!(remove(6));
     assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
 }
 

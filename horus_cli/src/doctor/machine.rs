@@ -57,9 +57,9 @@ fn has_capability(status: &str, capability: u64) -> bool {
     bits.is_some_and(|bits| bits & capability != 0)
 }
 
-/// Returns true if `uid_map`, the content of `/proc/self/uid_map`, is that of a process in no user
-/// namespace but the first one, which has all users. WHY: elsewhere, as in containers without root,
-/// the kernel does not take a capability for permission to use the resources of the machine.
+/// Returns true if `uid_map`, the content of `/proc/self/uid_map`, is that of a process in the
+/// first user namespace, which has all users. WHY: elsewhere, as in containers without root, the
+/// kernel does not take a capability for permission to use the resources of the machine.
 fn has_all_users(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
@@ -114,7 +114,7 @@ fn check_priority_limit() -> Option<Finding> {
         Err(error) => {
             let advice = "real-time nodes run without priority: ulimit -r 90, or rtprio in \
                           /etc/security/limits.conf, for the user outside if this is a container \
-                          without root";
+                          without root; for root, cpu.rt_runtime_us of its control group";
             Finding::note(CHECK_NAME, format!("not allowed: {error}"), advice)
         }
     })

@@ -35,7 +35,8 @@ const LATENESS_MAX: Duration = Duration::from_micros(100);
 pub(super) fn check_real_time(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
     let seconds = time.as_secs_f64();
     let online = read_cpus("/sys/devices/system/cpu/online");
-    let cpus = select_cpus(&online, &allowed_cpus(), &read_cpus(ISOLATED_CPUS_FILE));
+    let allowed = allowed_cpus();
+    let cpus = select_cpus(&online, &allowed, &read_cpus(ISOLATED_CPUS_FILE));
     let shown = if online.iter().eq(&cpus) {
         "all CPUs".to_owned()
     } else {
@@ -46,7 +47,7 @@ pub(super) fn check_real_time(time: Duration, context: &Context) -> Result<Vec<F
     let report = measure_lateness(time, &cpus, context)?;
     let mut findings = vec![check_kernel()];
     findings.extend(check_isolated_cpus());
-    findings.push(check_refused_settings(&report));
+    findings.push(check_refused_settings(&report, &allowed));
     let measured = report.nodes.iter().filter(|node| runs_on_its_cpu(node));
     findings.extend(measured.map(check_lateness));
     Ok(findings)
@@ -159,11 +160,20 @@ fn runs_on_its_cpu(node: &NodeReport) -> bool {
 }
 
 /// Returns a finding about the real-time settings that the system refused to any of the nodes.
-fn check_refused_settings(report: &Report) -> Finding {
+/// `allowed` has the CPUs on which this process may run: that it may not run on an isolated one, as
+/// in a container with a cpuset, is no fault.
+fn check_refused_settings(report: &Report, allowed: &BTreeSet<usize>) -> Finding {
     const CHECK_NAME: &str = "real-time settings";
+    let is_fault = |setting: &str| match setting.strip_prefix("core ") {
+        Some(rest) => {
+            let core = rest.split(':').next().and_then(|core| core.parse().ok());
+            core.is_none_or(|core| allowed.contains(&core))
+        }
+        None => true,
+    };
     let mut refused: Vec<&str> = Vec::new();
     for setting in report.nodes.iter().flat_map(|node| &node.refused) {
-        if !refused.contains(&setting.as_str()) {
+        if is_fault(setting) && !refused.contains(&setting.as_str()) {
             refused.push(setting);
         }
     }

@@ -49,7 +49,19 @@ pub(super) fn check_removed_namespaces(config: &NamespaceConfig) -> Vec<Finding>
 /// to be appended to another text. They begin with a space. Returns an empty text if there are no
 /// such processes, or if they cannot be found.
 pub(crate) fn removed_namespaces_text(config: &NamespaceConfig) -> String {
-    let processes = find_removed_namespaces(config).unwrap_or_default();
+    processes_text(&find_removed_namespaces(config).unwrap_or_default())
+}
+
+/// Returns the same text about the removed namespaces that had the name of the present one; empty
+/// if there is no process in them.
+pub(crate) fn removed_namespaces_of_this_name_text(config: &NamespaceConfig) -> String {
+    let mut processes = find_removed_namespaces(config).unwrap_or_default();
+    let name = config.name().as_str();
+    processes.retain(|process| process.path.file_name() == Some(name.as_ref()));
+    processes_text(&processes)
+}
+
+fn processes_text(processes: &[ProcessInRemovedNamespace]) -> String {
     if processes.is_empty() {
         return String::new();
     }

@@ -71,7 +71,7 @@ fn remove(namespace: &Arc<Namespace>, name: &str, context: &Context) -> Result<(
     }
     let users = users.join(", ");
     Err(Failure::refused(format_args!(
-        "{name} is in use and was not removed: stop {users} first"
+        "{name} is in use, or was used meanwhile, and was not removed: stop {users} first"
     )))
 }
 

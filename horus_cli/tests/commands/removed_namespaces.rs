@@ -132,4 +132,6 @@ fn a_scheduler_is_found_after_the_directory_of_all_namespaces_was_removed() {
     let ran = robot.run("estop engage");
     assert!(ran.stderr.contains("namespace 'default': leg\n"), "{ran:?}");
     assert!(ran.stderr.contains(&format!("{process} in ")), "{ran:?}");
+    assert!(ran.stderr.contains("not in effect everywhere"), "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
 }

@@ -161,25 +161,22 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
     remove_topic_by_rule(namespace, name, PersistentTopicRule::Remove)
 }
 
-/// Does the same as [`remove_topic`], but keeps the topic and returns false if its publishers have
-/// not claimed its lanes exactly `claims` times: the sum of
-/// [`LaneCounters::claims`](crate::LaneCounters::claims) of all lanes.
+/// Does the same as [`remove_topic`], but keeps the topic and returns false if it was used since
+/// the caller has looked at it. `uses` is the sum of [`claims`](crate::LaneCounters::claims) and
+/// [`sent`](crate::LaneCounters::sent) of all lanes.
 ///
-/// A caller that has read the topic thus removes no message that was sent after that.
+/// A caller that first determines `uses`, and then reads the messages, thus removes no message that
+/// it has not read.
 ///
 /// # Errors
 ///
 /// As [`remove_topic`].
-pub fn remove_topic_if_claimed(
+pub fn remove_topic_if_unused(
     namespace: &Arc<Namespace>,
     name: &TopicName,
-    claims: u64,
+    uses: u64,
 ) -> Result<bool, OpenError> {
-    remove_topic_by_rule(
-        namespace,
-        name,
-        PersistentTopicRule::RemoveIfClaimed(claims),
-    )
+    remove_topic_by_rule(namespace, name, PersistentTopicRule::RemoveIfUsed(uses))
 }
 
 fn remove_topic_by_rule(
@@ -218,8 +215,8 @@ fn remove_foreign_file(namespace: &Arc<Namespace>, name: &TopicName) -> Result<b
 enum PersistentTopicRule {
     Keep,
     Remove,
-    /// They are removed if their lanes were claimed exactly so many times.
-    RemoveIfClaimed(u64),
+    /// They are removed if [`TopicFile::use_count`] is this number.
+    RemoveIfUsed(u64),
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
@@ -301,8 +298,8 @@ fn sweep_topic(
                 PersistentTopicRule::Keep | PersistentTopicRule::Remove => {
                     presence::retire_file(&file)
                 }
-                PersistentTopicRule::RemoveIfClaimed(claims) => {
-                    presence::retire_file_if(&file, || Ok(file.claim_count()? == claims))
+                PersistentTopicRule::RemoveIfUsed(uses) => {
+                    presence::retire_file_if(&file, || Ok(file.use_count()? == uses))
                 }
             };
             let removed = removed.map_err(place.io_error("removing"))?;

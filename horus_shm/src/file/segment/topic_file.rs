@@ -17,7 +17,7 @@ use crate::file::segment::SEARCHED_EXTENTS_MAX;
 use crate::os::descriptor::CheckedFd;
 use crate::os::region::Region;
 use crate::os::{self, FileStatus};
-use crate::protocol::layout::LaneBlock;
+use crate::protocol::layout::{LaneBlock, POSITION_MAX, SkipCounter};
 use crate::protocol::presence::AttachableFile;
 use crate::protocol::shape::{TopicShape, lane_block_offset};
 
@@ -133,18 +133,27 @@ impl TopicFile {
         }))
     }
 
-    /// Returns the number of times that publishers have claimed the lanes.
+    /// Returns the number of times that publishers have claimed lanes, plus the number of messages
+    /// in these lanes, as [`LaneCounters`](crate::LaneCounters) has them.
     ///
     /// # Errors
     ///
     /// The error of a system call.
-    pub(crate) fn claim_count(&self) -> io::Result<u64> {
+    pub(crate) fn use_count(&self) -> io::Result<u64> {
         let blocks = self.read_lane_blocks()?;
-        let lanes = 0..TopicShape::FILE.lane_limit();
-        let claims =
-            lanes.map(|lane| blocks.word_at(lane, offset_of!(LaneBlock<AtomicU64>, epoch)));
+        let uses = (0..TopicShape::FILE.lane_limit()).map(|lane| {
+            let word = |offset| blocks.word_at(lane, offset);
+            let claims = word(offset_of!(LaneBlock<AtomicU64>, epoch));
+            let head = word(offset_of!(LaneBlock<AtomicU64>, head)).min(POSITION_MAX);
+            let skips = SkipCounter::from_word(word(offset_of!(LaneBlock<AtomicU64>, skips)));
+            let end = skips.counted_up_to(head, head).unwrap_or(head);
+            match claims {
+                0 => 0,
+                claims => claims.wrapping_add(end.saturating_sub(skips.count)),
+            }
+        });
         // WHY wrapping: another process may have written anything.
-        Ok(claims.fold(0, u64::wrapping_add))
+        Ok(uses.fold(0, u64::wrapping_add))
     }
 
     /// Returns true if the last messages of a lane belong to a history that is kept. They are in
