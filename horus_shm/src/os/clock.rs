@@ -127,6 +127,9 @@ impl Clock {
     }
 
     /// Returns the time, in nanoseconds since an unspecified moment before the process began.
+    ///
+    /// The first reading later than 50 ms after [`Self::resync_and_read_ns`] comes from the kernel,
+    /// and may jump forwards or backwards, as that of `resync_and_read_ns` may.
     #[inline(always)]
     #[must_use]
     pub fn now_ns(&self) -> u64 {

@@ -89,7 +89,8 @@ impl SchedulerInfo {
 ///
 /// WHY the smaller age: the real-time clock can be set, and containers can have monotonic clocks of
 /// their own. WHY none of the future: that clock is certainly wrong. If the real-time clock was set
-/// back, a scheduler that hangs must not seem to have published its status just now.
+/// back, a scheduler that hangs must not seem to have published its status just now. It still does
+/// for a moment, when that clock comes to the time of the status again.
 fn age_ns(monotonic_ns: Option<u64>, real_ns: Option<u64>) -> u64 {
     match (monotonic_ns, real_ns) {
         (Some(monotonic_ns), Some(real_ns)) => monotonic_ns.min(real_ns),
