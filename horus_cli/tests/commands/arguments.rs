@@ -96,10 +96,14 @@ fn a_missing_topic_is_found_in_other_namespaces() {
     let robot = Robot::new();
     let mut program = robot.program();
     program.tell("schedule arm");
-    // The graph is written last.
-    let is_there = |list: &str| list.contains("horus/schedulers/arm/graph");
-    robot.until("topic list -w 0 --all", is_there);
+    // The graph is written last. A topic without a message would not outlive its program.
+    let is_written = |message: &str| !message.is_empty();
+    robot.until(
+        "topic echo horus/schedulers/arm/graph -n 1 --timeout 1",
+        is_written,
+    );
     program.kill();
+    let is_there = |list: &str| list.contains("horus/schedulers/arm/graph");
     assert!(is_there(&robot.answer("topic list -w 0 --all")));
     let config = robot.namespace().config().clone();
     let other = NamespaceName::new("sim").unwrap();
