@@ -459,15 +459,16 @@ mod tests {
     #[test]
     fn a_clock_that_is_read_often_goes_on_to_use_the_counter() {
         let mut clock = Clock::new();
-        if let SourceState::Counter(counter) = &mut clock.state {
-            let before = counter.last;
-            counter.ticks_max = 0;
-            let shown_ns = clock.resync_if_due_and_read_ns();
-            let SourceState::Counter(counter) = &clock.state else {
-                panic!("{clock:?}");
-            };
-            assert!(counter.last.ns > before.ns && counter.last.ns == shown_ns);
-        }
+        let SourceState::Counter(counter) = &mut clock.state else {
+            return horus_testing::skip("the kernel does not trust the counter of this CPU");
+        };
+        let before = counter.last;
+        counter.ticks_max = 0;
+        let shown_ns = clock.resync_if_due_and_read_ns();
+        let SourceState::Counter(counter) = &clock.state else {
+            panic!("{clock:?}");
+        };
+        assert!(counter.last.ns > before.ns && counter.last.ns == shown_ns);
     }
 
     /// A new clock has observed the counter for 2 ms only, and an interrupt may have hit one of its
