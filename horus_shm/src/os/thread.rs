@@ -86,7 +86,8 @@ pub struct CpuWaitCheck {
 }
 
 impl CpuWaitCheck {
-    /// Creates a check of the thread with the id `thread_id`, as returned by [`id`].
+    /// Creates a check of the thread with the id `thread_id`, as returned by [`id`]; 0 if the
+    /// thread has not run yet, so that its id is not known.
     #[must_use]
     pub const fn new(thread_id: u32) -> Self {
         Self {
@@ -95,10 +96,18 @@ impl CpuWaitCheck {
         }
     }
 
-    /// Returns true if the thread is ready to run, but has not run since the last call. Returns
-    /// false at the first call, if the thread has ended, and if the system does not say. Makes a
-    /// few system calls.
+    /// Sets the id of a thread that has run now for the first time.
+    pub const fn set_thread_id(&mut self, thread_id: u32) {
+        self.thread_id = thread_id;
+    }
+
+    /// Returns true if the thread is ready to run, but has not run since the last call, or if it
+    /// has not run at all. Otherwise returns false at the first call, if the thread has ended, and
+    /// if the system does not say. Makes a few system calls.
     pub fn has_only_waited(&mut self) -> bool {
+        if self.thread_id == 0 {
+            return true;
+        }
         let before = self.cpu_time;
         self.cpu_time = cpu_time_of(self.thread_id);
         before.is_some() && self.cpu_time == before && is_ready_to_run(self.thread_id)
@@ -163,6 +172,10 @@ mod tests {
         // SAFETY: it has no arguments.
         let core = unsafe { libc::sched_getcpu() } as usize;
         let mut spinning = [(); 2].map(|()| CpuWaitCheck::new(start_spinning(core, &end)));
+        let mut new = CpuWaitCheck::new(0);
+        assert!(new.has_only_waited() && new.has_only_waited());
+        new.set_thread_id(id());
+        assert!(!new.has_only_waited() && !new.has_only_waited(), "it runs");
         for check in &mut spinning {
             assert!(
                 !check.has_only_waited(),

@@ -144,10 +144,11 @@ impl RawProducer {
             PublisherSession::for_lane_reservation(),
         );
         leave_lane(&segment, block, predecessor);
-        claimed?;
         // WHY: readers that checked the lane meanwhile have found a publisher, perhaps one that
-        // does not match them.
-        segment.publish_lane_change()?;
+        // does not match them. WHY also after an error: they have found it then, too.
+        let published = segment.publish_lane_change();
+        claimed?;
+        published?;
         segment.fault_epoch_or_open_error()?;
         Ok(())
     }

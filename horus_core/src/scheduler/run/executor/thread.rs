@@ -195,9 +195,11 @@ impl<R> RunThread<R> {
     /// the result nevertheless.
     pub(crate) fn join(self, time: &mut RunEndTimeLimit) -> Option<R> {
         let Self { thread, shared } = self;
-        // Relaxed: as it was stored.
-        let mut cpu_wait = CpuWaitCheck::new(shared.id.load(Ordering::Relaxed));
+        let mut cpu_wait = CpuWaitCheck::new(0);
         while !thread.is_finished() {
+            // WHY in each round: a thread that gets no CPU stores its id late. Relaxed: as it was
+            // stored.
+            cpu_wait.set_thread_id(shared.id.load(Ordering::Relaxed));
             if !time.try_sleep_until_next_check(&mut cpu_wait) {
                 return None;
             }
@@ -215,10 +217,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The time for which the end of a run waits for its threads. WHY not a deadline: if the process is
 /// stopped meanwhile (SIGSTOP, a debugger, a frozen container), its threads need their time after
-/// that.
-/// Nor does the time end while threads bring nodes into their safe state after their last ticks.
-/// Time in which the thread that is waited for is ready to run, but gets no CPU, does not count
-/// either, up to [`TIME_WITHOUT_CPU_MAX`]. WHY: its node does not hang.
+/// that. Nor does the time end while threads bring nodes into their safe state after their last
+/// ticks. Time in which the thread that is waited for is ready to run, but gets no CPU, does not
+/// count either, up to [`TIME_WITHOUT_CPU_MAX`]. WHY: its node does not hang.
 #[derive(Debug)]
 pub(crate) struct RunEndTimeLimit {
     left: Duration,
@@ -297,6 +298,7 @@ mod tests {
         time.extend_time_left_to(Duration::from_millis(150));
         assert!(time.time_left() <= Duration::from_millis(150));
     }
+
     #[test]
     fn the_time_in_which_a_thread_gets_no_cpu_does_not_count_up_to_a_limit() {
         let mut time = RunEndTimeLimit::new(Duration::from_millis(200), &Arc::default());
