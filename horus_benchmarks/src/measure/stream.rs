@@ -8,7 +8,7 @@ use crate::measure::bracket::RoundBetweenFloors;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::OtherEndWatch;
+use crate::measure::wait::{OtherEndWatch, WAIT_TIMEOUT};
 use crate::measure::workload::WorkloadError;
 
 /// Maximum number of producers that send one stream.
@@ -177,9 +177,11 @@ fn may_drop_messages<P, E: Endpoint<P>>(_end: &E) -> bool {
 fn deliver_last_message<P: Copy>(end: &mut impl Endpoint<P>, last: &P, watch: &OtherEndWatch) {
     let mut answer = *last;
     let since = Instant::now();
-    // WHY no error: the confirmation may be lost, too.
+    // WHY no error: the confirmation may be lost, too. WHY half the time: the other end waits for
+    // the result of this one after that.
     while may_drop_messages::<P, _>(end)
         && !end.recv(&mut answer)
+        && since.elapsed() < WAIT_TIMEOUT / 2
         && watch.check_wait(since).is_ok()
     {
         std::thread::sleep(Duration::from_millis(1));

@@ -53,9 +53,19 @@ pub(crate) fn removed_namespaces_text(config: &NamespaceConfig) -> String {
 }
 
 /// Returns the same text about the removed namespaces that had the name of the present one; empty
-/// if there is no process in them.
+/// if there is no process in them. If this process lacks the descriptors to find that out, the text
+/// says so.
 pub(crate) fn removed_namespaces_of_this_name_text(config: &NamespaceConfig) -> String {
-    let mut processes = find_removed_namespaces(config).unwrap_or_default();
+    let mut processes = match find_removed_namespaces(config) {
+        Ok(processes) => processes,
+        Err(error) if is_lack_of_resources(&error) => {
+            return format!(
+                " It is not known whether programs run on in a removed namespace: {error}"
+            );
+        }
+        // Without /proc, no process can be found.
+        Err(_) => return String::new(),
+    };
     let name = config.name().as_str();
     processes.retain(|process| process.path.file_name() == Some(name.as_ref()));
     processes_text(&processes)

@@ -176,7 +176,11 @@ pub fn remove_topic_if_unused(
     name: &TopicName,
     uses: u64,
 ) -> Result<bool, OpenError> {
-    remove_topic_by_rule(namespace, name, PersistentTopicRule::RemoveIfUsed(uses))
+    remove_topic_by_rule(
+        namespace,
+        name,
+        PersistentTopicRule::RemoveIfUseCountIs(uses),
+    )
 }
 
 fn remove_topic_by_rule(
@@ -216,7 +220,7 @@ enum PersistentTopicRule {
     Keep,
     Remove,
     /// They are removed if [`TopicFile::use_count`] is this number.
-    RemoveIfUsed(u64),
+    RemoveIfUseCountIs(u64),
 }
 
 fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
@@ -298,7 +302,7 @@ fn sweep_topic(
                 PersistentTopicRule::Keep | PersistentTopicRule::Remove => {
                     presence::retire_file(&file)
                 }
-                PersistentTopicRule::RemoveIfUsed(uses) => {
+                PersistentTopicRule::RemoveIfUseCountIs(uses) => {
                     presence::retire_file_if(&file, || Ok(file.use_count()? == uses))
                 }
             };

@@ -88,6 +88,7 @@ impl RawProducer {
     /// pinned only while a reader copies it.
     fn take_free_slot(&mut self) -> Result<TakenSlot, NoRoom> {
         for is_alone in [true, false] {
+            // Up to this position, skips lead to a slot that was found free.
             let mut free = self.writer.position();
             // WHY a limit: a reader may pin a slot that was free when this looked.
             for _ in 0..self.extent.offer.shape.capacity() {
